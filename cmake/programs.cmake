@@ -7,13 +7,13 @@ if(TARGET parsearch::io)
 endif()
 if(TARGET parsearch::io AND CLI11_FOUND AND fmt_FOUND)
     add_library(parsearch_tools INTERFACE)
-    target_link_libraries(parsearch_tools INTERFACE parsearch::compiled parsearch::io CLI11::CLI11 fmt::fmt)
+    target_link_libraries(parsearch_tools INTERFACE parsearch_io_compiled CLI11::CLI11 fmt::fmt)
 else()
     message(STATUS "some programs are left out: they need nlohmann/json, CLI11 and fmt")
 endif()
 
-# parsearch_quick_to_compile(<target> [-O0]): -O1 for -O2, a third quicker to compile, or -O0, twice as quick again; the simulators, which decide how fast a search is, are compiled at -O2
-# in parsearch::compiled. At -O1 g++ takes what it does not see initialised for uninitialised. It collects garbage when its heap has doubled: from 500 MB
+# parsearch_quick_to_compile(<target> [-O0]): -O1 for -O2, a third quicker to compile, or -O0, twice as quick again; what decides how fast a search is
+# is compiled at -O2 in parsearch::compiled. At -O1 g++ takes what it does not see initialised for uninitialised. It collects garbage when its heap has doubled: from 500 MB
 # on, a tenth quicker than from 128.
 function(parsearch_quick_to_compile target)
     set(level -O1)
@@ -23,6 +23,15 @@ function(parsearch_quick_to_compile target)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>
         "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized;--param=ggc-min-heapsize=500000>")
 endfunction()
+
+# parsearch::io with what is no template compiled once.
+if(TARGET parsearch::io)
+    file(GLOB io_compiled_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/io/*.cpp)
+    add_library(parsearch_io_compiled STATIC EXCLUDE_FROM_ALL ${io_compiled_sources})
+    target_compile_definitions(parsearch_io_compiled PUBLIC PARSEARCH_IO_COMPILED)
+    target_link_libraries(parsearch_io_compiled PUBLIC parsearch::compiled parsearch::io)
+    parsearch_quick_to_compile(parsearch_io_compiled)
+endif()
 
 # parsearch_program(<folder> <name> <source>...)
 function(parsearch_program folder name)

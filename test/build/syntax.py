@@ -3,7 +3,7 @@
 
     syntax.py --root <project> [--folder <of sources>]... [--leave-out <regular expression>]... <clang++> <flags...>
 
-Headers are those of include/, .hpp and .ipp. Hundreds of files include much the same: what many of
+Headers are the .hpp files of include/. What is defined in .ipp files is compiled with the sources of src/. Hundreds of files include much the same: what many of
 them need is precompiled. That hides nothing, since a file is compiled on top of a header that it includes itself, directly or not. Which headers are
 precompiled follows from the includes and takes no list.
 """
@@ -38,7 +38,9 @@ def closures(files, folders):
         if file not in closed:
             closed[file] = {file}
             if isinstance(file, pathlib.Path):
-                closed[file].update(*(close(find(name, file)) for name in INCLUDE.findall(file.read_text(encoding="utf-8"))))
+                included = (find(name, file) for name in INCLUDE.findall(file.read_text(encoding="utf-8")))
+                # PARSEARCH_COMPILED is defined: headers do not include what defines their functions.
+                closed[file].update(*(close(other) for other in included if file.suffix != ".hpp" or pathlib.Path(other).suffix != ".ipp"))
         return closed[file]
 
     return {file: close(file) for file in files}
@@ -98,7 +100,7 @@ def main():
     if not options.command:
         parser.error("no compiler given")
     root = options.root.resolve()
-    headers = sorted((root / "include").rglob("*.[hi]pp"))
+    headers = sorted((root / "include").rglob("*.hpp"))
     sources = sorted(source for folder in options.folder for source in (root / folder).rglob("*.cpp"))
     for expression in options.leave_out:
         every = headers + sources

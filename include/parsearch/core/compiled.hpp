@@ -1,5 +1,5 @@
 #pragma once
-/// Whether what simulates is compiled with each program or once, in the library `parsearch::compiled`.
+/// Whether what is no template is compiled with each program or once, in a library such as `parsearch::compiled`.
 
 /// `PARSEARCH_COMPILED`: functions that are declared in headers and defined in .ipp files are elsewhere, in `parsearch::compiled`.
 /// Without it headers include these files, and the functions are inline.
@@ -7,4 +7,11 @@
 #define PARSEARCH_INLINE
 #else
 #define PARSEARCH_INLINE inline
+#endif
+
+/// `PARSEARCH_IO_COMPILED`: the same of the component `parsearch::io`, in the library `parsearch_io_compiled` of the project's own programs.
+#ifdef PARSEARCH_IO_COMPILED
+#define PARSEARCH_IO_INLINE
+#else
+#define PARSEARCH_IO_INLINE inline
 #endif

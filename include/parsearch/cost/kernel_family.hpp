@@ -2,10 +2,8 @@
 /// Kernels that differ in the extents of their dims only, and the time of one of them from those of others.
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/portable_math.hpp>
 #include <parsearch/core/units.hpp>
@@ -37,71 +36,15 @@ namespace detail {
 /// Products load and store 16 bytes at once, and take several times as long where rows begin elsewhere: docs/profiler.md, "Measured on an H100". A
 /// product is what sums over a dim that two inputs share and that is the last axis of one of them, without windows or offsets: convolutions are none,
 /// whose channels come before their positions. Complexity: O(length of the operands).
-[[nodiscard]] inline std::int64_t row_alignment(kernel const& k) {
-    std::string_view const all = k.operands;
-    auto const outputs = all.find("->");
-    struct use {
-        int inputs = 0; ///< that have the dim
-        bool last = false, kept = false;
-    };
-    std::vector<use> uses(k.dims.size());
-    std::int64_t bytes = 16;
-    for (std::size_t open = all.find('['); open != all.npos; open = all.find('[', open + 1)) {
-        auto const close = all.find(']', open), colon = all.rfind(':', open);
-        if (close == all.npos || colon == all.npos) return 16;
-        auto const type = all.substr(colon + 1, open - colon - 1);
-        auto axes = all.substr(open + 1, close - open - 1);
-        std::int64_t extent = 1;
-        while (!axes.empty()) {
-            auto const axis = axes.substr(0, axes.find(','));
-            axes.remove_prefix(std::min(axes.size(), axis.size() + 1));
-            if (auto const d = std::ranges::find(k.dims, axis, &kernel_dim::name); d != k.dims.end()) {
-                auto& u = uses[static_cast<std::size_t>(d - k.dims.begin())];
-                extent = d->extent;
-                if (open > outputs) u.kept = true;
-                else ++u.inputs;
-                u.last = u.last || axes.empty();
-            } else {
-                auto const* const end = axis.data() + axis.size();
-                if (auto const read = std::from_chars(axis.data(), end, extent); read.ec != std::errc{} || read.ptr != end) return 16;
-            }
-        }
-        for (auto const known : {ops::dtype::f16, ops::dtype::bf16})
-            if (extent > 1 && type == ops::name_of(known)) bytes = std::gcd(bytes, extent * ops::size_of(known));
-    }
-    return std::ranges::any_of(uses, [](use const& u) { return u.inputs > 1 && u.last && !u.kept; }) ? bytes : 16;
-}
+[[nodiscard]] std::int64_t row_alignment(kernel const& k);
 
 /// What the kernels of one family have in common: operation, pass, names of the dims, and operands without the sizes ("=224") of what a shard
 /// touches, which follow from its extents; and `row_alignment`, where it is below 16.
 /// "linear forward s o k (x:f32[s,k] weight:f32[o,k] -> y:f32[s,o])", "... y:bf16[s,o]) rows at 4 bytes".
-[[nodiscard]] inline std::string family_of(kernel const& k) {
-    std::string out = detail::one_word(k.op);
-    ((out += ' ') += ops::name_of(k.pass));
-    for (auto const& d : k.dims) (out += ' ') += detail::one_word(d.name);
-    if (k.operands.empty()) return out;
-    out += " (";
-    for (std::size_t i = 0; i < k.operands.size(); ++i) {
-        if (k.operands[i] == '=') {
-            while (i + 1 < k.operands.size() && k.operands[i + 1] >= '0' && k.operands[i + 1] <= '9') ++i;
-            continue;
-        }
-        out += k.operands[i];
-    }
-    out += ')';
-    if (auto const bytes = row_alignment(k); bytes < 16) out += text(" rows at ", bytes, " bytes");
-    return out;
-}
+[[nodiscard]] std::string family_of(kernel const& k);
 
 /// The element type of the first output, as the operands spell it; empty where they do not (updates).
-[[nodiscard]] inline std::string_view output_type(kernel const& k) noexcept {
-    std::string_view rest = k.operands;
-    auto const arrow = rest.find("->");
-    if (arrow == rest.npos) return {};
-    rest.remove_prefix(arrow);
-    auto const colon = rest.find(':'), bracket = rest.find('[');
-    return colon == rest.npos || bracket == rest.npos || bracket < colon ? std::string_view() : rest.substr(colon + 1, bracket - colon - 1);
-}
+[[nodiscard]] std::string_view output_type(kernel const& k) noexcept;
 
 /// The measured members of a family on one kind of device, as a function of the extents. For a kernel x and members i with times t_i, in
 /// logarithms to base 2, and q(a, b) the sum over the dims of max(0, log a_d - log b_d):
@@ -121,28 +64,7 @@ class kernel_family {
   public:
     /// Of `members` of one family, in an order that depends on their kernels alone; those that take 0 ps are left out. `others`: a roofline
     /// for members too few to fit one.
-    kernel_family(std::span<profile_entry const* const> members, std::optional<roofline_fit> const& others) {
-        std::vector<work_point> works, volumes;
-        for (auto const* const e : members) {
-            if (e->time == picoseconds::zero()) continue;
-            logs_.push_back(binary_log(to_seconds(e->time)));
-            auto const at = coordinates(e->kernel);
-            dims_ = at.size();
-            extents_.insert(extents_.end(), at.begin(), at.end());
-            volumes.push_back({volume(e->kernel), 0, e->time});
-            if (auto const work = work_of(*e)) works.push_back({work->first, work->second, e->time});
-        }
-        if (works.size() >= roofline_fit_points || (!works.empty() && others)) {
-            knows_work_ = true;
-            trend_ = works.size() >= roofline_fit_points ? fit_roofline(works) : *others;
-            std::vector<double> errors;
-            for (auto const& [predicted, measured] : logarithms(works)) errors.push_back(measured - predicted);
-            shift_ = detail::lower_median(std::move(errors));
-        } else if (volumes.size() >= 2) {
-            trend_ = fit_roofline(volumes);
-            curve_.emplace(logarithms(volumes));
-        }
-    }
+    kernel_family(std::span<profile_entry const* const> members, std::optional<roofline_fit> const& others);
 
     /// What the members tell of a kernel.
     struct estimate {
@@ -157,33 +79,10 @@ class kernel_family {
         }
     };
     /// Of a kernel of this family with that much work. Complexity: O(members * dims).
-    [[nodiscard]] estimate operator()(kernel const& k, flop_count flops, double bytes) const {
-        auto const at = coordinates(k);
-        double low = -1e9, high = 1e9;
-        for (std::size_t i = 0; i < logs_.size(); ++i) {
-            double up = 0, down = 0;
-            for (std::size_t d = 0; d < dims_; ++d) {
-                double const difference = at[d] - extents_[i * dims_ + d];
-                (difference > 0 ? up : down) += difference;
-            }
-            low = std::max(low, logs_[i] + down);
-            high = std::min(high, logs_[i] + up);
-        }
-        estimate e{.least = std::min(low, high), .most = std::max(low, high), .octaves = std::max(0.0, high - low), .from_work = knows_work_};
-        if (!trend_) return e;
-        double const seconds = knows_work_ ? trend_->seconds(flops, bytes) : trend_->seconds(volume(k), 0);
-        double const middle = curve_ ? (*curve_)(binary_log(seconds)) : binary_log(seconds) + shift_;
-        e.time = detail::measured_time(binary_exp(std::clamp(middle, e.least, e.most)));
-        return e;
-    }
+    [[nodiscard]] estimate operator()(kernel const& k, flop_count flops, double bytes) const;
 
     /// Flops and bytes of an entry, where known: updates name theirs.
-    [[nodiscard]] static std::optional<std::pair<double, double>> work_of(profile_entry const& e) {
-        if (e.flops && e.bytes) return std::pair{*e.flops, *e.bytes};
-        if (e.kernel.pass == ops::pass::update && e.kernel.dims.size() == 2)
-            return std::pair{static_cast<double>(e.kernel.dims[0].extent), static_cast<double>(e.kernel.dims[1].extent)};
-        return std::nullopt;
-    }
+    [[nodiscard]] static std::optional<std::pair<double, double>> work_of(profile_entry const& e);
 
   private:
     /// Of the trend's time of each point, and of its measured one.
@@ -214,3 +113,7 @@ class kernel_family {
 };
 
 } // namespace parsearch::cost
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/cost/kernel_family.ipp>
+#endif

@@ -14,6 +14,7 @@
 
 #include <parsearch/concepts/cost_oracle.hpp>
 #include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/ops/operation.hpp>
@@ -54,19 +55,7 @@ template <class T> kind_of_device(T const&) -> kind_of_device<device_handle_t<T>
 
 /// The default hash of a question: the parts that differ most between the operators of a network.
 struct question_hash {
-    [[nodiscard]] std::size_t operator()(ops::shard_work const& work, std::uint64_t key) const noexcept {
-        std::uint64_t h = std::hash<std::string>{}(work.op->kind);
-        auto const mix = [&h](std::uint64_t value) { h = (h ^ value) * 0x9e3779b97f4a7c15u ^ (h >> 29); };
-        mix(key);
-        mix(static_cast<std::uint64_t>(work.pass));
-        mix(std::hash<double>{}(work.flops));
-        mix(std::hash<double>{}(work.bytes));
-        for (std::size_t k = 0; k < work.op->dims.size(); ++k) {
-            mix(static_cast<std::uint64_t>(work.op->dims[k].extent));
-            mix(static_cast<std::uint64_t>(work.degrees[k]));
-        }
-        return static_cast<std::size_t>(h);
-    }
+    [[nodiscard]] std::size_t operator()(ops::shard_work const& work, std::uint64_t key) const noexcept;
 };
 
 /// How often a `memoized` oracle knew the answer, and how many it holds.
@@ -155,3 +144,7 @@ template <class Oracle, class KeyOf = each_device, class Hash = question_hash> c
 };
 
 } // namespace parsearch::cost
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/cost/memoized.ipp>
+#endif

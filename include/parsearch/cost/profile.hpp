@@ -1,7 +1,6 @@
 #pragma once
 /// What was measured on kinds of devices: the times of kernels and what tells kernels apart, those that failed, links and collectives.
 
-#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/cost/link_fit.hpp>
@@ -44,80 +44,15 @@ struct kernel {
 };
 
 /// "linear forward s=64 o=1024 k=512 (x:f32[s,k] weight:f32[o,k] -> y:f32[s,o])"; "update flops=2048 bytes=12288".
-[[nodiscard]] inline std::string to_string(kernel const& k) {
-    std::string out = k.op;
-    if (k.pass != ops::pass::update) out += text(' ', ops::name_of(k.pass));
-    for (auto const& d : k.dims) out += text(' ', d.name, '=', d.extent);
-    return k.operands.empty() ? out : text(out, " (", k.operands, ')');
-}
+[[nodiscard]] std::string to_string(kernel const& k);
 
 /// The names of the dims; "#2" for dim number 2 where its name is empty or not the only one.
-[[nodiscard]] inline std::vector<std::string> dim_names(ops::operation const& op) {
-    std::vector<std::string> names;
-    for (std::size_t k = 0; k < op.dims.size(); ++k) {
-        auto const& name = op.dims[k].name;
-        bool const distinct = !name.empty() && std::ranges::count(op.dims, name, &ops::dim::name) == 1;
-        names.push_back(distinct ? name : text('#', k));
-    }
-    return names;
-}
-
-namespace detail {
-
-inline void append_axis(std::string& out, ops::axis const& a, ops::box const& shard, std::vector<std::string> const& names) {
-    auto const touched = ops::axis_interval(a, shard).size();
-    if (a.terms.empty()) {
-        out += text(touched);
-        return;
-    }
-    std::int64_t reach = a.span;
-    for (std::size_t i = 0; i < a.terms.size(); ++i) {
-        auto const& t = a.terms[i];
-        if (i) out += '+';
-        if (t.stride != 1) out += text(t.stride, '*');
-        out += names[t.dim];
-        reach += t.stride * (shard[t.dim].size() - 1);
-    }
-    if (a.offset) out += text(a.offset > 0 ? "+" : "", a.offset);
-    if (a.span != 1) out += text(':', a.span);
-    if (touched != reach) out += text('=', touched);
-}
-
-inline void append_operand(std::string& out, ops::operand const& o, bool gradient, ops::box const& shard, std::vector<std::string> const& names) {
-    out += text(out.empty() ? "" : " ", o.name, gradient ? "':" : ":", ops::name_of(o.type), '[');
-    for (std::size_t a = 0; a < o.axes.size(); ++a) {
-        if (a) out += ',';
-        append_axis(out, o.axes[a], shard, names);
-    }
-    out += ']';
-}
-} // namespace detail
+[[nodiscard]] std::vector<std::string> dim_names(ops::operation const& op);
 
 /// The kernel of a shard, at the size that stands for all shards of its configuration (`ops::middle_shard`). Fields of an operator that leave
 /// no trace in kind, dims, operands and variant do not tell kernels apart. An update is told apart by its flops and bytes alone.
 /// Complexity: O(operands).
-[[nodiscard]] inline kernel kernel_of(ops::shard_work const& work) {
-    if (work.pass == ops::pass::update) {
-        auto const amount = [](double v) { return v < 9e18 ? static_cast<std::int64_t>(v) : std::int64_t{9'000'000'000'000'000'000}; };
-        return {.op = "update", .pass = work.pass, .dims = {{"flops", amount(work.flops)}, {"bytes", amount(work.bytes)}}, .operands = {}};
-    }
-    auto const& op = *work.op;
-    bool const backward = work.pass == ops::pass::backward;
-    auto const names = dim_names(op);
-    auto const shard = ops::middle_shard(op, {work.degrees.data(), op.dims.size()});
-    kernel k{.op = op.kind, .pass = work.pass, .dims = {}, .operands = {}};
-    for (std::size_t d = 0; d < op.dims.size(); ++d)
-        if (!ops::repeats_work(op.dims[d].kind)) k.dims.push_back({names[d], shard[d].size()});
-    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-        bool const wanted = op.inputs[i].differentiable && (i >= 64 || work.input_gradients >> i & 1);
-        detail::append_operand(k.operands, op.inputs[i], backward && wanted, shard, names);
-    }
-    for (auto const& w : op.weights) detail::append_operand(k.operands, w, backward, shard, names);
-    k.operands += k.operands.empty() ? "->" : " ->";
-    for (auto const& o : op.outputs) detail::append_operand(k.operands, o, false, shard, names);
-    if (!op.variant.empty()) k.operands += text(", ", op.variant);
-    return k;
-}
+[[nodiscard]] kernel kernel_of(ops::shard_work const& work);
 
 /// The measured time of a kernel on a kind of device.
 struct profile_entry {
@@ -146,44 +81,11 @@ struct profile_failure {
 
 namespace detail {
 /// "f.json: entries[0]: kernel 'linear forward s=64 (...)' on 'h100': ", of a kernel that breaks no rule.
-[[nodiscard]] inline std::string checked_kernel(std::string const& device, kernel const& k, std::string_view place) {
-    std::string const first = place.empty() ? std::string() : text(place, ": ");
-    if (k.pass > ops::pass::update) throw invalid_input(first, "pass is number ", static_cast<int>(k.pass), ": must be forward, backward or update");
-    auto where = text(first, "kernel '", to_string(k), "' on '", device, "': ");
-    if (device.empty()) throw invalid_input(where, "device is empty: must be a kind of device");
-    if (k.op.empty()) throw invalid_input(where, "op is empty: must be a kind of operation");
-    if (k.dims.size() > ops::max_dims) throw invalid_input(where, k.dims.size(), " dims: must be at most ", ops::max_dims);
-    for (std::size_t d = 0; d < k.dims.size(); ++d) {
-        auto const& dim = k.dims[d];
-        if (dim.name.empty()) throw invalid_input(where, "dims[", d, "] has no name: must have one");
-        if (std::ranges::count(k.dims, dim.name, &kernel_dim::name) > 1)
-            throw invalid_input(where, "dim '", dim.name, "' is there twice: must be once");
-        auto const least = k.pass == ops::pass::update ? 0 : 1; // an amount of work, not an extent
-        if (dim.extent < least) throw invalid_input(where, "dim '", dim.name, "' is ", dim.extent, ": must be at least ", least);
-    }
-    return where;
-}
+[[nodiscard]] std::string checked_kernel(std::string const& device, kernel const& k, std::string_view place);
 } // namespace detail
 
 /// Throws `invalid_input` on an entry that breaks a rule; `place` comes first in the message.
-inline void validate(profile_entry const& e, std::string_view place) {
-    auto const where = detail::checked_kernel(e.device, e.kernel, place);
-    auto const duration = [&](picoseconds t, std::string_view what) {
-        if (t < picoseconds::zero() || t > detail::longest_measurement)
-            throw invalid_input(where, what, " is ", t.count(), " ps: must be from 0 to ", detail::longest_measurement.count(), " (13 days)");
-    };
-    duration(e.time, "time");
-    if (e.spread) duration(*e.spread, "spread");
-    if (e.runs < 1) throw invalid_input(where, "runs is ", e.runs, ": must be at least 1");
-    auto const amount = [&](std::optional<double> const& n, std::string_view what) {
-        if (n && (!(*n >= 0) || *n > 1e300)) throw invalid_input(where, what, " is ", *n, ": must be finite and not negative");
-    };
-    amount(e.flops, "flops");
-    amount(e.bytes, "bytes");
-    if (e.work && static_cast<std::size_t>(*e.work) >= ops::work_classes)
-        throw invalid_input(where, "work is class number ", static_cast<int>(*e.work), ": unknown");
-    if (e.memory && *e.memory < 0) throw invalid_input(where, "memory is ", *e.memory, " bytes: must not be negative");
-}
+void validate(profile_entry const& e, std::string_view place);
 inline void validate(profile_failure const& f, std::string_view place) {
     auto const where = detail::checked_kernel(f.device, f.kernel, place);
     if (f.reason.empty()) throw invalid_input(where, "the reason of its failure is empty: must say why");
@@ -218,14 +120,7 @@ class profile {
         collectives_.push_back(std::move(m));
     }
     /// Adds all that `other` has. Throws `invalid_input` where one is there already; the table is then as before.
-    void merge(profile const& other) {
-        auto sum = *this;
-        for (auto const& e : other.entries_) sum.add(e);
-        for (auto const& f : other.failures_) sum.add_failure(f);
-        for (auto const& m : other.links_) sum.add_link(m);
-        for (auto const& m : other.collectives_) sum.add_collective(m);
-        *this = std::move(sum);
-    }
+    void merge(profile const& other);
     /// Forgets the kernels that failed, so that they may be tried again.
     void clear_failures() {
         for (auto const& f : failures_) numbers_.find(f.device)->second.erase(f.kernel);
@@ -274,12 +169,7 @@ class profile {
     void number(std::string const& device, kernel const& k, std::size_t position) {
         if (!numbers_[device].emplace(k, position).second) throw twice(text("kernel '", to_string(k), "' on '", device, '\''));
     }
-    [[nodiscard]] std::size_t number_of(std::string_view device, kernel const& k) const {
-        auto const kernels = numbers_.find(device);
-        if (kernels == numbers_.end()) return none;
-        auto const at = kernels->second.find(k);
-        return at == kernels->second.end() ? none : at->second;
-    }
+    [[nodiscard]] std::size_t number_of(std::string_view device, kernel const& k) const;
     std::vector<profile_entry> entries_;
     std::vector<profile_failure> failures_;
     std::vector<link_model> links_;
@@ -290,3 +180,7 @@ class profile {
 };
 
 } // namespace parsearch::cost
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/cost/profile.ipp>
+#endif

@@ -1,7 +1,6 @@
 #pragma once
 /// Reads any `OperatorGraph` once into dense arrays, checked: what searches and simulators run on.
 
-#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include <parsearch/concepts/operator_graph.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/joined_sets.hpp>
 #include <parsearch/core/topological_order.hpp>
@@ -50,12 +50,7 @@ struct dense_graph {
         return trains[e.producer] && operations[e.consumer].inputs[e.input].differentiable && operations[e.producer].outputs[e.slot].differentiable;
     }
     /// Bit i: the gradient of input i of `op` is wanted.
-    [[nodiscard]] std::uint64_t input_gradients(std::size_t op) const noexcept {
-        std::uint64_t mask = 0;
-        for (auto const& e : in(op))
-            if (e.input < 64 && carries_gradient(e)) mask |= std::uint64_t{1} << e.input;
-        return mask;
-    }
+    [[nodiscard]] std::uint64_t input_gradients(std::size_t op) const noexcept;
 };
 
 /// A dense graph and the handle of each of its operators in the graph it was read from.
@@ -66,74 +61,14 @@ template <class Handle> struct graph_reading {
 
 namespace detail {
 
-inline void order_topologically(dense_graph& g) {
-    std::vector<std::uint32_t> missing(g.size());
-    for (std::uint32_t i = 0; i < g.size(); ++i) missing[i] = g.first_in[i + 1] - g.first_in[i];
-    auto const each_reader = [&](std::uint32_t i, auto const& f) {
-        for (auto const e : g.out(i)) f(g.edges[e].consumer);
-    };
-    visit_topologically(std::span(missing), each_reader, [&](std::uint32_t i) { g.order.push_back(i); });
-    if (g.order.size() == g.size()) return;
-    // Only operators behind or on a cycle are left; walking back along unmet inputs ends on the cycle.
-    std::uint32_t at = 0;
-    while (!missing[at]) ++at;
-    auto const back = [&](std::uint32_t i) {
-        for (auto const& e : g.in(i))
-            if (missing[e.producer]) return e.producer;
-        return i;
-    };
-    for (std::size_t i = 0; i < g.size(); ++i) at = back(at);
-    std::string cycle = text("'", g.names[at], "'");
-    for (auto i = back(at); i != at; i = back(i)) cycle = text("'", g.names[i], "' -> ", cycle);
-    throw invalid_input("cycle in the operator graph: '", g.names[at], "' -> ", cycle, ": an operator graph is acyclic");
-}
+void order_topologically(dense_graph& g);
 
-inline void check_edges(dense_graph const& g) {
-    for (std::uint32_t i = 0; i < g.size(); ++i)
-        if (auto const& op = g.operations[i]; op.work == ops::work_class::source && !(op.inputs.empty() && op.weights.empty()))
-            throw invalid_input("operator '", g.names[i], "' (", op.kind, "): a graph input with ", op.inputs.size(), " inputs and ",
-                                op.weights.size(), " weights: must have neither");
-    for (std::uint32_t i = 0; i < g.size(); ++i)
-        if (auto const have = g.in(i).size(); have != g.operations[i].inputs.size())
-            throw invalid_input("operator '", g.names[i], "' (", g.operations[i].kind, "): the graph gives it ", have, " inputs: it has ",
-                                g.operations[i].inputs.size());
-    for (auto const& e : g.edges) {
-        auto const& outputs = g.operations[e.producer].outputs;
-        auto const place = text("operator '", g.names[e.consumer], "' (", g.operations[e.consumer].kind, "): input ", e.input, " is output ", e.slot,
-                                " of '", g.names[e.producer], "'");
-        if (e.slot >= outputs.size()) throw invalid_input(place, ", which has only ", outputs.size(), " outputs");
-        auto const made = ops::tensor_of(outputs[e.slot]), wanted = ops::tensor_of(g.operations[e.consumer].inputs[e.input]);
-        if (!(made == wanted)) throw invalid_input(place, " of shape ", ops::to_string(made), ": must be ", ops::to_string(wanted));
-    }
-}
+void check_edges(dense_graph const& g);
 
-inline void find_training(dense_graph& g) {
-    g.trains.assign(g.size(), false);
-    for (auto const i : g.order) {
-        bool trains = ops::has_parameters(g.operations[i]);
-        for (auto const& e : g.in(i)) trains = trains || g.carries_gradient(e);
-        g.trains[i] = trains && g.operations[i].work != ops::work_class::source;
-    }
-}
+void find_training(dense_graph& g);
 
 /// Joins the operators that share a parameter tensor.
-inline void find_sharing(dense_graph& g) {
-    joined_sets sets(g.size());
-    std::unordered_map<std::string_view, std::pair<std::uint32_t, ops::operand const*>> first;
-    for (std::uint32_t i = 0; i < g.size(); ++i)
-        for (auto const& w : g.operations[i].weights) {
-            if (w.parameter.empty()) continue;
-            auto const [at, fresh] = first.try_emplace(w.parameter, i, &w);
-            if (fresh) continue;
-            auto const [other, shape] = at->second;
-            if (!(ops::tensor_of(*shape) == ops::tensor_of(w)))
-                throw invalid_input("operator '", g.names[i], "' (", g.operations[i].kind, "): parameter '", w.parameter, "' of shape ",
-                                    ops::to_string(ops::tensor_of(w)), " is shared with '", g.names[other], "', where it has shape ",
-                                    ops::to_string(ops::tensor_of(*shape)), ": must be equal");
-            sets.join(i, other);
-        }
-    for (std::uint32_t i = 0; i < g.size(); ++i) g.sharing.push_back(sets.root(i));
-}
+void find_sharing(dense_graph& g);
 
 /// `inputs(g, op)`, with the operator's name where that refuses.
 template <class G, class Op> decltype(auto) inputs_of(G const& g, Op const& op, dense_graph const& dense, std::size_t number) {
@@ -242,3 +177,7 @@ template <> struct operator_graph_adaptor<graph::dense_graph> {
 };
 
 } // namespace parsearch
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/graph/dense_graph.ipp>
+#endif

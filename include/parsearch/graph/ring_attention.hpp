@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/operation.hpp>
 
@@ -14,15 +15,10 @@ namespace parsearch::graph {
 /// keeps its own part alone, so that backward passes them on again (`ops::ring_parts`). Others gather all of them first, and keep them (Dubey et al.,
 /// The Llama 3 herd of models, 2024, section 3.3.2). The kernel of a part takes its share of the whole's time. Not with pairwise movement, see
 /// `sim::make_workload`. Complexity: O(operators + edges).
-[[nodiscard]] inline operator_graph with_ring_attention(operator_graph const& g) {
-    operator_graph out;
-    for (std::size_t op = 0; op < g.size(); ++op) {
-        auto operation = g[op].operation;
-        if (operation.work == ops::work_class::attention)
-            for (std::size_t i = 1; i < operation.inputs.size() && i < 3; ++i) operation.inputs[i].passed_on = true;
-        out.insert(g[op].name, std::move(operation), g.inputs(op));
-    }
-    return out;
-}
+[[nodiscard]] operator_graph with_ring_attention(operator_graph const& g);
 
 } // namespace parsearch::graph
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/graph/ring_attention.ipp>
+#endif

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <parsearch/concepts/operator_graph.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/ops/operation.hpp>
 
@@ -49,14 +50,7 @@ class operator_graph {
     [[nodiscard]] node const& description(std::size_t op) const noexcept { return nodes_[op]; }
 
     /// Adds a graph input of the given shape. No task and no gradient belong to it.
-    added input(std::string name, ops::tensor shape) {
-        for (auto const extent : shape.extents)
-            if (extent < 1) throw invalid_input("input '", name, "' of shape ", ops::to_string(shape), ": extents must be at least 1");
-        ops::operation op{.kind = "input", .work = ops::work_class::source};
-        op.outputs.push_back({.name = "out", .type = shape.type, .differentiable = false});
-        for (auto const extent : shape.extents) op.outputs.back().axes.push_back({.extent = extent});
-        return insert(std::move(name), std::move(op), {});
-    }
+    added input(std::string name, ops::tensor shape);
 
     /// Adds an operator applied to `inputs`. Throws `invalid_input` naming the operator where shapes do not fit.
     template <ops::ShapedOperator Op, std::convertible_to<tensor_ref>... In> added add(std::string name, Op const& op, In const&... in) {
@@ -84,13 +78,7 @@ class operator_graph {
     }
 
     /// Adds an operation that the caller describes, fed by `inputs` in operand order.
-    added insert(std::string name, ops::operation op, std::span<tensor_ref const> in) {
-        for (auto const& t : in) (void)shape(t, name);
-        if (!names_.insert(name).second) throw invalid_input("operator '", name, "': the graph has one of this name already");
-        nodes_.push_back({std::move(name), std::move(op)});
-        inputs_.emplace_back(in.begin(), in.end());
-        return {nodes_.size() - 1};
-    }
+    added insert(std::string name, ops::operation op, std::span<tensor_ref const> in);
 
     /// Shape of a tensor. Throws `invalid_input` where there is no such output.
     [[nodiscard]] ops::tensor shape(tensor_ref t, std::string_view asked_by = "shape") const {
@@ -106,3 +94,7 @@ class operator_graph {
 };
 
 } // namespace parsearch::graph
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/graph/vector_graph.ipp>
+#endif

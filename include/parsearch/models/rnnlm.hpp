@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/models/parts/unrolled.hpp>
 
 namespace parsearch::models {
@@ -18,13 +19,10 @@ struct rnnlm_options {
 };
 
 /// LSTM layers that predict the next word in every step. Throws `invalid_input` naming the option.
-[[nodiscard]] inline graph::operator_graph rnnlm(rnnlm_options const& o = {}) {
-    detail::unrolled const u{o.layers, o.hidden, o.steps, o.vocabulary, o.batch, o.type, o.unroll_shared};
-    detail::check("rnnlm", u);
-    graph::operator_graph g;
-    detail::lstm_stack lstm(g, u, "lstm");
-    for (std::int64_t t = 1; t <= o.steps; ++t) detail::predict(g, u, lstm.step(detail::embed(g, u, "embedding", t), t), t);
-    return g;
-}
+[[nodiscard]] graph::operator_graph rnnlm(rnnlm_options const& o = {});
 
 } // namespace parsearch::models
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/models/rnnlm.ipp>
+#endif

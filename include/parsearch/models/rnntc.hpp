@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/models/parts/unrolled.hpp>
 
 namespace parsearch::models {
@@ -19,16 +20,10 @@ struct rnntc_options {
 };
 
 /// LSTM layers over the words of a sentence; the hidden state of the last step is classified. Throws `invalid_input` naming the option.
-[[nodiscard]] inline graph::operator_graph rnntc(rnntc_options const& o = {}) {
-    detail::unrolled const u{o.layers, o.hidden, o.steps, o.vocabulary, o.batch, o.type, o.unroll_shared};
-    detail::check("rnntc", u);
-    detail::check_size("rnntc", "classes", o.classes);
-    graph::operator_graph g;
-    detail::lstm_stack lstm(g, u, "lstm");
-    graph::tensor_ref x{};
-    for (std::int64_t t = 1; t <= o.steps; ++t) x = lstm.step(detail::embed(g, u, "embedding", t), t);
-    detail::add_loss(g, g.add("logits", ops::linear{.out = o.classes}, x));
-    return g;
-}
+[[nodiscard]] graph::operator_graph rnntc(rnntc_options const& o = {});
 
 } // namespace parsearch::models
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/models/rnntc.ipp>
+#endif

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/models/parts/layers.hpp>
 #include <parsearch/ops/attention.hpp>
 #include <parsearch/ops/embedding.hpp>
@@ -30,15 +31,7 @@ struct transformer {
     ops::dtype type = ops::dtype::f32;
 };
 
-inline void check(std::string_view model, transformer const& t) {
-    check_count(model, "layers", t.layers);
-    check_multiple(model, "hidden", t.hidden, "heads", t.heads);
-    check_size(model, "sequence", t.sequence);
-    check_size(model, "vocabulary", t.vocabulary);
-    check_size(model, "batch", t.batch);
-    check_probability(model, "dropout", t.dropout);
-    check_floating(model, t.type);
-}
+void check(std::string_view model, transformer const& t);
 
 /// Embedding of a graph input of indices, [rows, sequence], by a table of `entries` rows. The table's parameter has the operator's name.
 inline tensor_ref embed(operator_graph& g, transformer const& t, std::string const& name, std::int64_t entries, std::int64_t rows) {
@@ -60,28 +53,7 @@ template <class F> tensor_ref residual(operator_graph& g, transformer const& t, 
 }
 
 /// `layers` blocks of self-attention and perceptron, named block1, block2, ...
-inline tensor_ref blocks(operator_graph& g, transformer const& t, tensor_ref x) {
-    ops::multi_head_attention const attention{.heads = t.heads,
-                                              .head_size = t.hidden / t.heads,
-                                              .out = t.hidden,
-                                              .causal = t.causal,
-                                              .flash = t.flash,
-                                              .dropout = t.dropout,
-                                              .cache = t.how.inference,
-                                              .cached = t.how.cached};
-    for (std::int64_t layer = 1; layer <= t.layers; ++layer) {
-        auto const name = text("block", layer);
-        x = residual(g, t, name + ".attention", x, [&](tensor_ref y) { return g.add(name + ".attention", attention, y, y, y)[0]; });
-        x = residual(g, t, name + ".mlp", x, [&](tensor_ref y) {
-            return chain{g, y}
-                .then(name + ".mlp.1", ops::linear{.out = 4 * t.hidden})
-                .then(name + ".mlp.gelu", ops::unary{ops::function::gelu})
-                .then(name + ".mlp.2", ops::linear{.out = t.hidden})
-                .end;
-        });
-    }
-    return x;
-}
+tensor_ref blocks(operator_graph& g, transformer const& t, tensor_ref x);
 
 /// Heads of an attention whose projections are operators of their own, without biases.
 struct head_sizes {
@@ -114,11 +86,10 @@ tensor_ref feed_forward(operator_graph& g, std::string const& name, tensor_ref x
 }
 
 /// The same of linear layers without biases.
-inline tensor_ref feed_forward(operator_graph& g, std::string const& name, tensor_ref x, std::int64_t units, std::int64_t out, ops::function f,
-                               bool gated) {
-    return feed_forward(g, name, x, units, out, f, gated, [&](std::string layer, std::int64_t features, tensor_ref y) -> tensor_ref {
-        return g.add(std::move(layer), ops::linear{.out = features, .bias = false}, y);
-    });
-}
+tensor_ref feed_forward(operator_graph& g, std::string const& name, tensor_ref x, std::int64_t units, std::int64_t out, ops::function f, bool gated);
 
 } // namespace parsearch::models::detail
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/models/transformer.ipp>
+#endif

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/models/parts/recommendation.hpp>
 
 namespace parsearch::models {
@@ -20,21 +21,10 @@ struct xdl_options {
 
 /// Embedding tables, concatenated, and linear layers without bias. Parameters: rows * features of each table, k * o of each layer:
 /// 256,131,584 by default. Throws `invalid_input` naming the option.
-[[nodiscard]] inline graph::operator_graph xdl(xdl_options const& o = {}) {
-    detail::check_count("xdl", "number of tables", static_cast<std::int64_t>(o.tables.size()));
-    detail::check_sizes("xdl", "tables", o.tables);
-    detail::check_size("xdl", "features", o.features);
-    detail::check_size("xdl", "bag", o.bag);
-    detail::check_sizes("xdl", "hidden", o.hidden);
-    detail::check_size("xdl", "classes", o.classes);
-    detail::check_size("xdl", "batch", o.batch);
-    detail::check_floating("xdl", o.type);
-    graph::operator_graph g;
-    auto const vectors = detail::sparse_features(g, o.tables, o.features, o.bag, o.batch, o.type);
-    detail::chain net{g, detail::join(g, "vectors", vectors)};
-    detail::perceptron(net, "mlp", o.hidden, false).then("output", ops::linear{.out = o.classes, .bias = false});
-    detail::add_loss(g, net.end);
-    return g;
-}
+[[nodiscard]] graph::operator_graph xdl(xdl_options const& o = {});
 
 } // namespace parsearch::models
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/models/xdl.ipp>
+#endif

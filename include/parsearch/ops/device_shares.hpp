@@ -2,12 +2,13 @@
 /// Parts of a dim that are as large as the devices are fast that have them.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <vector>
+
+#include <parsearch/core/compiled.hpp>
 
 namespace parsearch::ops {
 
@@ -23,20 +24,7 @@ struct interval {
 class device_shares {
   public:
     /// `share[d]`, positive, of device d, in any unit. Complexity: O(n log n).
-    explicit device_shares(std::span<double const> share) {
-        double sum = 0;
-        for (auto const s : share) sum += s;
-        std::vector<std::int64_t> before{0};
-        for (auto const s : share) before.push_back(before.back() + std::max<std::int64_t>(1, std::llround(s / sum * unit)));
-        all_ = before.back();
-        for (std::size_t parts = 2; parts <= share.size(); ++parts) {
-            if (share.size() % parts != 0) continue;
-            auto& r = runs_[static_cast<std::int64_t>(parts)];
-            for (std::size_t i = 0; i <= parts; ++i) r.before.push_back(before[i * (share.size() / parts)]);
-            r.least = all_;
-            for (std::size_t i = 0; i < parts; ++i) r.least = std::min(r.least, r.before[i + 1] - r.before[i]);
-        }
-    }
+    explicit device_shares(std::span<double const> share);
 
     /// Whether a dim of `extent`, at most 2^40, in `parts` parts is cut by shares: not where some part would be empty.
     [[nodiscard]] bool cut(std::int64_t extent, std::int64_t parts) const noexcept {
@@ -61,3 +49,7 @@ class device_shares {
 };
 
 } // namespace parsearch::ops
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/ops/device_shares.ipp>
+#endif

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <parsearch/concepts/device_topology.hpp>
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
@@ -63,25 +63,13 @@ template <class Shards, class Devices>
 
 /// Adds to `use`, bytes of activations by device, what `parts` have there around their use: twice the largest segment, as one is used while another
 /// moves, but no more than of all micro-batches under way. Complexity: linear in parts.
-inline void add_offloaded(offload_plan const& parts, pipelining const& how, std::vector<byte_count>& use) {
-    struct bytes {
-        byte_count largest = 0, under_way = 0;
-    };
-    std::map<std::uint32_t, bytes> on; // by device
-    for (auto const& [where, part] : parts) {
-        auto& of_device = on[where.first];
-        of_device.largest = std::max(of_device.largest, part.bytes);
-        of_device.under_way += part.bytes * in_flight(how.launching(), where.second.first);
-    }
-    for (auto const& [d, b] : on) use[d] += std::min(2 * b.largest, b.under_way);
-}
+void add_offloaded(offload_plan const& parts, pipelining const& how, std::vector<byte_count>& use);
 
 /// Throws `invalid_input` naming the device and the rule where `parts` are on a device that does not say how fast it copies to its host.
-inline void validate(offload_plan const& parts, graph::dense_graph const& g, std::vector<device_description> const& devices) {
-    for (auto const& [where, part] : parts)
-        if (!(devices[where.first].host_rate.bytes_per_second > 0))
-            throw invalid_input("pipeline: operator '", g.names[part.op], "' is offloaded from device ", where.first, " (", devices[where.first].kind,
-                                "), whose rate to its host is not known: 'host_rate' must be positive");
-}
+void validate(offload_plan const& parts, graph::dense_graph const& g, std::vector<device_description> const& devices);
 
 } // namespace parsearch::pipeline
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/pipeline/offloading.ipp>
+#endif

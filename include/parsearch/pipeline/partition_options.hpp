@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
@@ -49,16 +49,7 @@ struct partition_options {
 inline constexpr std::uint32_t most_segments = 64;
 
 /// Throws `invalid_input` naming the option, its value and the rule.
-inline void validate(partition_options const& o) {
-    search::require_budget(search::budget_of(o), "partition");
-    auto const positive = [](std::uint64_t value, std::string_view name) {
-        if (value < 1) throw invalid_input("partition: option '", name, "' is 0: must be at least 1");
-    };
-    positive(o.max_stages, "max_stages");
-    positive(o.max_micro_batches, "max_micro_batches");
-    positive(o.max_interleaved, "max_interleaved");
-    positive(o.beam, "beam");
-}
+void validate(partition_options const& o);
 
 /// What plans of a problem may choose: by the options, and by what is simulated. Refers to both.
 class plan_rules {
@@ -81,12 +72,7 @@ class plan_rules {
     }
     /// Whether devices of stages on `group` neighbours may share `states`; `within_nodes`: whether these have several nodes, each with several of
     /// them.
-    [[nodiscard]] bool may_shard(sharded_states states, std::size_t group, bool within_nodes) const noexcept {
-        if (states == sharded_states::none) return true;
-        if (!may_shard() || group == 1 || (states >= sharded_states::gradients && !simulation_->overlap)) return false;
-        if (states == sharded_states::parameters_within_nodes) return options_->sharded_parameters && options_->sharded_within_nodes && within_nodes;
-        return states == sharded_states::gradients ? options_->sharded_gradients : states < sharded_states::gradients || options_->sharded_parameters;
-    }
+    [[nodiscard]] bool may_shard(sharded_states states, std::size_t group, bool within_nodes) const noexcept;
     /// Whether stages may launch in this order, where devices share `states`, and some activations are offloaded or none.
     [[nodiscard]] bool may_run(launch_order order, sharded_states states, bool offloads = false) const noexcept {
         return !cuts_backward(order) || (options_->zero_bubble && simulation_->training && states < sharded_states::gradients && !offloads);
@@ -99,3 +85,7 @@ class plan_rules {
 };
 
 } // namespace parsearch::pipeline
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/pipeline/partition_options.ipp>
+#endif

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/operation.hpp>
@@ -26,14 +27,7 @@ using stage_segment = std::pair<std::uint32_t, std::uint32_t>;
 [[nodiscard]] inline stage_segment segment_at(pipelining const& how, std::size_t op) noexcept { return {how.stage[op], how.segment_of(op)}; }
 
 /// Of each operator, whether its forward runs again: where it computes again, in a segment with another such operator to which a gradient goes back.
-[[nodiscard]] inline std::vector<bool> computed_again(graph::dense_graph const& g, pipelining const& how) {
-    std::vector<bool> out(g.size(), false);
-    std::set<stage_segment> segments;
-    for (std::size_t op = 0; op < g.size(); ++op)
-        if (g.trains[op] && how.computes_again(op)) segments.insert(segment_at(how, op));
-    for (std::size_t op = 0; op < g.size() && !segments.empty(); ++op) out[op] = how.computes_again(op) && segments.contains(segment_at(how, op));
-    return out;
-}
+[[nodiscard]] std::vector<bool> computed_again(graph::dense_graph const& g, pipelining const& how);
 
 /// Whether edge `e` brings what is computed again something that is not.
 [[nodiscard]] inline bool enters(graph::dense_graph const& g, pipelining const& how, graph::edge const& e) {
@@ -43,29 +37,11 @@ using stage_segment = std::pair<std::uint32_t, std::uint32_t>;
 } // namespace detail
 
 /// By stage, whether any of its operators is offloaded: it runs forward segment by segment, and backward likewise, last first.
-[[nodiscard]] inline std::vector<bool> offloading_stages(graph::dense_graph const& g, pipelining const& how) {
-    std::vector<bool> out(how.stages, false);
-    for (std::size_t op = 0; op < g.size(); ++op)
-        if (how.offloads(op) && g.operations[op].work != ops::work_class::source) out[how.stage[op]] = true;
-    return out;
-}
+[[nodiscard]] std::vector<bool> offloading_stages(graph::dense_graph const& g, pipelining const& how);
 
 /// By operator, a number for its stage and, where it is computed again or in a stage that offloads, its segment: operators of one number receive
 /// together what they read alike (a residual that one normalizes and another adds). Empty where all are of one.
-[[nodiscard]] inline std::vector<std::uint32_t> reading_parts(graph::dense_graph const& g, pipelining const& how) {
-    auto const again = detail::computed_again(g, how);
-    auto const by_segment = offloading_stages(g, how);
-    std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, std::uint32_t> numbers; // by stage, segment, and whether it is computed again
-    std::vector<std::uint32_t> out;
-    for (std::size_t op = 0; op < g.size(); ++op) {
-        auto const s = how.stage[op];
-        bool const apart = again[op] || (s < how.stages && by_segment[s]);
-        auto const part = std::tuple(s, apart ? how.segment_of(op) : 0, bool{again[op]});
-        out.push_back(numbers.try_emplace(part, static_cast<std::uint32_t>(numbers.size())).first->second);
-    }
-    if (numbers.size() < 2) out.clear();
-    return out;
-}
+[[nodiscard]] std::vector<std::uint32_t> reading_parts(graph::dense_graph const& g, pipelining const& how);
 
 /// Calls `take(device, bytes, stage)` for what operators that are computed again, those with `which(op)`, read of others, and from outside of their
 /// segments: what is kept of one micro-batch. `shards(op)` is the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards.
@@ -123,3 +99,7 @@ void for_segments_again(graph::dense_graph const& g, pipelining const& how, Shar
 }
 
 } // namespace parsearch::pipeline
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/pipeline/recomputation.ipp>
+#endif

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/operation.hpp>
@@ -16,24 +17,7 @@ namespace parsearch::pipeline {
 
 /// The part of the backward pass of operator `op` that its gradients of weights take: their part of its flops; all where no other gradient is wanted.
 /// 0 where they are not matrix products: such kernels make all gradients at once (norms). From 0 to 1. Complexity: O(operands).
-[[nodiscard]] inline double weight_gradient_share(graph::dense_graph const& g, std::size_t op) {
-    auto const& o = g.operations[op];
-    if (!g.trains[op] || o.weights.empty()) return 0;
-    auto const wanted = g.input_gradients(static_cast<std::uint32_t>(op));
-    double inputs = 0, weights = 0;
-    bool any = false; // gradient of an input
-    for (std::size_t i = 0; i < o.inputs.size(); ++i) {
-        if (!o.inputs[i].differentiable || (i < 64 && (wanted >> i & 1) == 0)) continue;
-        any = true;
-        inputs += o.inputs[i].gradient_flops;
-    }
-    if (!any) return 1;
-    bool const products = o.work == ops::work_class::matmul || o.work == ops::work_class::convolution || o.product_flops > 0;
-    if (!products) return 0;
-    for (auto const& w : o.weights) weights += w.gradient_flops;
-    double const all = o.backward_flops + inputs + weights;
-    return all > 0 ? weights / all : 0;
-}
+[[nodiscard]] double weight_gradient_share(graph::dense_graph const& g, std::size_t op);
 
 /// Of a task of `time` picoseconds, those of its gradients of weights.
 [[nodiscard]] inline std::int64_t weight_gradient_time(std::int64_t time, double share) noexcept {
@@ -114,3 +98,7 @@ void for_waiting(graph::dense_graph const& g, Alike const& alike, Shards const& 
 }
 
 } // namespace parsearch::pipeline
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/pipeline/weight_gradients.ipp>
+#endif

@@ -16,6 +16,7 @@
 
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/concepts/operator_graph.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/problem/constraints.hpp>
 #include <parsearch/problem/surrogate.hpp>
@@ -282,18 +283,7 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
     return space::one_weird_trick(p.graph(), p.topology().size(), p.space().options().uneven);
 }
 /// Layers over the devices of a node; throws `invalid_input` where nodes differ in size or their devices are not consecutive.
-[[nodiscard]] inline space::flat_strategy operation_parallel(parallelization const& p) {
-    auto const per_node = topology::devices_per_node(p.topology());
-    if (per_node == 0) {
-        auto const& node = p.topology().node; // numbered from 0 by first use
-        auto const first = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
-        std::size_t d = 0;
-        while (d + 1 < node.size() && node[d] == d / first) ++d;
-        throw invalid_input("operation_parallel: device ", d, " of ", node.size(), " is on node ", node[d], ", and node 0 has ", first,
-                            " devices: nodes must be of one size, each of consecutive devices");
-    }
-    return space::operation_parallel(p.graph(), p.topology().size(), per_node, p.space().options().uneven);
-}
+[[nodiscard]] space::flat_strategy operation_parallel(parallelization const& p);
 [[nodiscard]] inline space::flat_strategy tensor_parallel(parallelization const& p, std::size_t degree) {
     return space::tensor_parallel(p.graph(), p.topology().size(), degree, p.space().options().uneven);
 }
@@ -318,29 +308,7 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 /// data_parallel, one_weird_trick, operation_parallel where nodes allow it, tensor_parallel_D for every D that divides the devices into groups of
 /// neighbours on one node, expert_parallel over all devices and expert_parallel_D over the D of a node, table_parallel. All are legal
 /// on the devices of `p`; they need neither be in its space nor fit its memory. Complexity: O(operators) for each.
-[[nodiscard]] inline std::vector<space::named_strategy> expert_starts(parallelization const& p) {
-    std::vector<space::named_strategy> out;
-    auto const add = [&](std::string name, space::flat_strategy s) {
-        bool const known = std::any_of(out.begin(), out.end(), [&](auto const& other) { return other.strategy == s; });
-        if (!known) out.push_back({std::move(name), std::move(s)});
-    };
-    add("data_parallel", data_parallel(p));
-    add("one_weird_trick", one_weird_trick(p));
-    auto const& node = p.topology().node;
-    auto const on_one_node = [&](std::size_t degree) { // each group of neighbours
-        for (std::size_t d = 0; d < node.size(); ++d)
-            if (node[d] != node[d - d % degree]) return false;
-        return true;
-    };
-    auto const per_node = topology::devices_per_node(p.topology());
-    if (per_node > 0) add("operation_parallel", operation_parallel(p));
-    for (std::size_t degree = 2; degree <= node.size(); ++degree)
-        if (node.size() % degree == 0 && on_one_node(degree)) add(text("tensor_parallel_", degree), tensor_parallel(p, degree));
-    add("expert_parallel", expert_parallel(p));
-    if (per_node > 1) add(text("expert_parallel_", per_node), expert_parallel(p, per_node));
-    add("table_parallel", table_parallel(p));
-    return out;
-}
+[[nodiscard]] std::vector<space::named_strategy> expert_starts(parallelization const& p);
 inline std::vector<space::named_strategy> parallelization::named_starts() const {
     std::vector<space::named_strategy> out;
     for (auto& expert : expert_starts(*this)) {
@@ -351,3 +319,7 @@ inline std::vector<space::named_strategy> parallelization::named_starts() const 
 }
 
 } // namespace parsearch
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/problem/problem.ipp>
+#endif

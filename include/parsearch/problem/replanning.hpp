@@ -17,6 +17,7 @@
 
 #include <parsearch/concepts/evaluator.hpp>
 #include <parsearch/concepts/strategy.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/make_set.hpp>
@@ -37,12 +38,7 @@ struct moved_states {
     byte_count lost = 0;  ///< that no device has any more: they come from a checkpoint, or are computed again, in no time here
     picoseconds time{};   ///< until all are there, if the network does nothing else
     friend bool operator==(moved_states const&, moved_states const&) = default;
-    moved_states& operator+=(moved_states const& o) noexcept {
-        bytes += o.bytes;
-        lost += o.lost;
-        time = picoseconds(saturating_sum(time.count(), o.time.count()));
-        return *this;
-    }
+    moved_states& operator+=(moved_states const& o) noexcept;
 };
 
 /// Which states are on which devices under a plan, and what it takes to have them where another plan wants them:
@@ -154,25 +150,9 @@ class state_moves {
         for (auto const& members : w.classes)
             for (auto const op : members) space::validate(s[op], w.graph.operations[op], w.topology.size(), w.graph.names[op]);
     }
-    [[nodiscard]] byte_count bytes_of(ops::operand const& weight, std::int64_t elements) const {
-        sim::held_weights held;
-        held.elements = elements;
-        held.bytes = elements * ops::size_of(weight.type);
-        return held.bytes + (work_->options.training ? sim::optimizer_memory(held, sim::cost_of(work_->options.optimizer).states) : 0);
-    }
+    [[nodiscard]] byte_count bytes_of(ops::operand const& weight, std::int64_t elements) const;
     void send(byte_count bytes, std::span<std::uint32_t const> holders, std::span<std::uint32_t const> wanted,
-              std::map<std::pair<std::uint32_t, std::uint32_t>, byte_count>& sent) {
-        auto const& node = work_->topology.node;
-        std::size_t turn = 0;
-        for (auto const d : wanted) {
-            if (std::ranges::binary_search(holders, d)) continue;
-            near_.clear();
-            for (auto const h : holders)
-                if (node[h] == node[d]) near_.push_back(h);
-            auto const from = near_.empty() ? holders : std::span<std::uint32_t const>(near_);
-            sent[{from[turn++ % from.size()], d}] += bytes;
-        }
-    }
+              std::map<std::pair<std::uint32_t, std::uint32_t>, byte_count>& sent);
 
     std::shared_ptr<sim::workload const> work_;
     sim::pricing price_;
@@ -231,47 +211,9 @@ class replanning {
             restore();
             return with(simulator_(s), share(moves_(s).time.count()));
         }
-        picoseconds reset(space::flat_strategy const& s) {
-            restore();
-            std::vector<std::int64_t> times;
-            for (auto const& of_one : moves_.by_class(s)) times.push_back(of_one.time.count());
-            auto next = s;
-            auto const cost = simulator_.reset(s);
-            now_ = std::move(next);
-            time_ = std::move(times);
-            return with(cost, share(sum_of(time_)));
-        }
-        std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound) {
-            restore();
-            for (auto const& c : changes) { // what the simulator refuses must not be asked about
-                if (c.op >= now_.size()) return simulator_.propose(changes, bound);
-                auto const& g = work_->graph;
-                if (g.operations[c.op].work != ops::work_class::source)
-                    space::validate(c.configuration, g.operations[c.op], work_->topology.size(), g.names[c.op]);
-            }
-            for (auto const& c : changes) before_.push_back({c.op, std::exchange(now_[c.op], c.configuration)});
-            changed_.clear();
-            for (auto const& c : changes)
-                if (auto const n = work_->class_of[c.op]; n != no_class) changed_.push_back(n);
-            make_set(changed_);
-            try {
-                next_time_ = time_;
-                for (auto const n : changed_) next_time_[n] = time_of(n);
-                auto const mine = share(sum_of(next_time_));
-                auto const rest = bound == cost_traits<picoseconds>::infinity() ? bound : bound - picoseconds(mine);
-                auto const cost = simulator_.propose(changes, rest);
-                return cost ? std::optional(with(*cost, mine)) : std::nullopt;
-            } catch (...) {
-                restore();
-                throw;
-            }
-        }
-        void commit() {
-            simulator_.commit();
-            for (auto const n : changed_) time_[n] = next_time_[n];
-            changed_.clear();
-            before_.clear();
-        }
+        picoseconds reset(space::flat_strategy const& s);
+        std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound);
+        void commit();
         void roll_back() noexcept {
             simulator_.roll_back();
             restore();
@@ -315,3 +257,7 @@ class replanning {
 };
 
 } // namespace parsearch
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/problem/replanning.ipp>
+#endif

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
@@ -58,11 +59,10 @@ template <std::invocable<std::int64_t> Latency>
 }
 
 /// Of `tried` the batch within the limit that serves most samples per second; null where none is within.
-[[nodiscard]] inline served_batch const* best_of(std::vector<served_batch> const& tried) noexcept {
-    served_batch const* best = nullptr;
-    for (auto const& t : tried)
-        if (t.within && (!best || t.per_second() > best->per_second())) best = &t;
-    return best;
-}
+[[nodiscard]] served_batch const* best_of(std::vector<served_batch> const& tried) noexcept;
 
 } // namespace parsearch
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/problem/serving.ipp>
+#endif

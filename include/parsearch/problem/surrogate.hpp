@@ -42,11 +42,7 @@ class additive_surrogate {
     /// Throws `invalid_input` where there is to be no candidate, what the oracle throws, and `interrupted` once `stop` is requested.
     /// Complexity: plans each distinct operator once per candidate, each distinct edge once per pair of candidates.
     additive_surrogate(std::shared_ptr<sim::workload const> work, space::strategy_space const& all, surrogate_options const& options = {},
-                       std::stop_token const& stop = {})
-        : work_(std::move(work)) {
-        if (options.candidates < 1) throw invalid_input("surrogate option candidates is 0: must be at least 1");
-        tables_ = make_tables(all, options, stop);
-    }
+                       std::stop_token const& stop = {});
 
     [[nodiscard]] candidates_type const& space() const noexcept { return tables_->candidates; }
 
@@ -69,12 +65,7 @@ class additive_surrogate {
             if (auto const n = find(op, c); n < (*candidates_)[op].size()) return (*own_)[op][n];
             return term_of_operator(static_cast<std::uint32_t>(op), c);
         }
-        [[nodiscard]] picoseconds edge_cost(std::size_t n, space::configuration const& from, space::configuration const& to) {
-            auto const ends = (*edges_)[n];
-            auto const a = find(ends.from, from), b = find(ends.to, to), width = (*candidates_)[ends.to].size();
-            if (a < (*candidates_)[ends.from].size() && b < width) return (*(*pairs_)[n])[a * width + b];
-            return term_of_edge(static_cast<std::uint32_t>(n), from, to);
-        }
+        [[nodiscard]] picoseconds edge_cost(std::size_t n, space::configuration const& from, space::configuration const& to);
         template <class S>
             requires Strategy<S, space::configuration>
         [[nodiscard]] picoseconds operator()(S const& s) {

@@ -100,3 +100,22 @@ additive_surrogate::make_tables(space::strategy_space const& all, surrogate_opti
 }
 
 } // namespace parsearch
+
+namespace parsearch {
+
+PARSEARCH_INLINE additive_surrogate::additive_surrogate(std::shared_ptr<sim::workload const> work, space::strategy_space const& all,
+                                                        surrogate_options const& options, std::stop_token const& stop)
+    : work_(std::move(work)) {
+    if (options.candidates < 1) throw invalid_input("surrogate option candidates is 0: must be at least 1");
+    tables_ = make_tables(all, options, stop);
+}
+
+PARSEARCH_INLINE picoseconds additive_surrogate::evaluator_type::edge_cost(std::size_t n, space::configuration const& from,
+                                                                           space::configuration const& to) {
+    auto const ends = (*edges_)[n];
+    auto const a = find(ends.from, from), b = find(ends.to, to), width = (*candidates_)[ends.to].size();
+    if (a < (*candidates_)[ends.from].size() && b < width) return (*(*pairs_)[n])[a * width + b];
+    return term_of_edge(static_cast<std::uint32_t>(n), from, to);
+}
+
+} // namespace parsearch

@@ -1,7 +1,6 @@
 #pragma once
 /// A problem in which operators of blocks that repeat have one configuration together.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,7 +11,7 @@
 #include <vector>
 
 #include <parsearch/concepts/evaluator.hpp>
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/blocks.hpp>
 #include <parsearch/problem/problem.hpp>
@@ -28,27 +27,7 @@ class operator_ties {
     /// `first[op]` is the first operator that `op` is tied to, itself where it is that; `space` is that of all of them. Of those tied together,
     /// operators with other configurations (some are pinned, say) have a group of their own. Throws `invalid_input` where `first` is of another
     /// number of operators, or names one that is not first. Complexity: linear in operators, and comparisons of spaces where they differ.
-    operator_ties(std::span<std::uint32_t const> first, space::strategy_space const& space) : group_(first.size()) {
-        if (first.size() != space.size())
-            throw invalid_input("ties of ", first.size(), " operators: the space has ", space.size(), ", must be one each");
-        std::vector<std::vector<std::uint32_t>> tied(first.size()); // groups, by the operator that theirs are tied to
-        for (std::uint32_t op = 0; op < first.size(); ++op) {
-            auto const f = first[op];
-            if (f > op || first[f] != f)
-                throw invalid_input("ties: operator number ", op, " is tied to number ", f, ": must be the first of its group, tied to itself");
-            auto const alike = [&](std::uint32_t group) {
-                auto const &mine = space.of(op), &leading = space.of(members_[group].front());
-                return &mine == &leading || mine == leading;
-            };
-            auto const at = std::ranges::find_if(tied[f], alike);
-            group_[op] = at != tied[f].end() ? *at : static_cast<std::uint32_t>(members_.size());
-            if (at == tied[f].end()) {
-                tied[f].push_back(group_[op]);
-                members_.emplace_back();
-            }
-            members_[group_[op]].push_back(op);
-        }
-    }
+    operator_ties(std::span<std::uint32_t const> first, space::strategy_space const& space);
 
     [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
     /// The operators of a group, ascending, at least one.
@@ -58,19 +37,9 @@ class operator_ties {
     [[nodiscard]] bool any() const noexcept { return members_.size() < group_.size(); }
 
     /// Of every operator what its group has in `s`, of which there is one per group. Linear, as what follows.
-    [[nodiscard]] space::flat_strategy spread(space::flat_strategy const& s) const {
-        space::flat_strategy out;
-        out.reserve(group_.size());
-        for (auto const g : group_) out.push_back(s[g]);
-        return out;
-    }
+    [[nodiscard]] space::flat_strategy spread(space::flat_strategy const& s) const;
     /// Of every group what its first operator has in `s`.
-    [[nodiscard]] space::flat_strategy gather(space::flat_strategy const& s) const {
-        space::flat_strategy out;
-        out.reserve(members_.size());
-        for (auto const& m : members_) out.push_back(s[m.front()]);
-        return out;
-    }
+    [[nodiscard]] space::flat_strategy gather(space::flat_strategy const& s) const;
     /// Whether the operators of each group have one configuration in `s`. Graph inputs, which may have any, are alone.
     [[nodiscard]] bool keeps(space::flat_strategy const& s) const { return spread(gather(s)) == s; }
 
@@ -118,14 +87,7 @@ class tied_parallelization {
     /// `StrategyBounds` by group.
     class bounds_type {
       public:
-        bounds_type(sim::strategy_bounds bounds, std::shared_ptr<operator_ties const> ties) : bounds_(std::move(bounds)), ties_(std::move(ties)) {
-            std::vector<bool> met(ties_->size(), false);
-            for (auto const op : bounds_.order())
-                if (auto const group = ties_->group_of(op); !met[group]) {
-                    met[group] = true;
-                    order_.push_back(group);
-                }
-        }
+        bounds_type(sim::strategy_bounds bounds, std::shared_ptr<operator_ties const> ties);
         [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return order_; }
         void fix(std::size_t group, std::size_t choice) {
             for (auto const op : ties_->of(group)) bounds_.fix(op, choice);
@@ -149,12 +111,7 @@ class tied_parallelization {
             : simulator_(std::move(simulator)), ties_(std::move(ties)) {}
         [[nodiscard]] picoseconds operator()(space::flat_strategy const& s) { return simulator_(ties_->spread(s)); }
         picoseconds reset(space::flat_strategy const& s) { return simulator_.reset(ties_->spread(s)); }
-        std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound) {
-            changes_.clear();
-            for (auto const& c : changes)
-                for (auto const op : ties_->of(c.op)) changes_.push_back({op, c.configuration});
-            return simulator_.propose(changes_, bound);
-        }
+        std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound);
         void commit() { simulator_.commit(); }
         void roll_back() noexcept { simulator_.roll_back(); }
         /// Those of the problem, of which a fixed group fixes all its operators.
@@ -169,19 +126,9 @@ class tied_parallelization {
     [[nodiscard]] std::tuple<search::uniform_move> moves() const { return {}; }
 
     /// Those of the problem that keep the ties.
-    [[nodiscard]] std::vector<space::flat_strategy> starts() const {
-        std::vector<space::flat_strategy> out;
-        for (auto const& s : problem_.starts())
-            if (ties_->keeps(s)) out.push_back(ties_->gather(s));
-        return out;
-    }
+    [[nodiscard]] std::vector<space::flat_strategy> starts() const;
     /// See `parallelization::project`.
-    std::uint64_t project(space::flat_strategy& s) const {
-        auto all = ties_->spread(s);
-        auto const changed = problem_.project(all);
-        if (changed > 0) s = ties_->gather(all);
-        return changed;
-    }
+    std::uint64_t project(space::flat_strategy& s) const;
     [[nodiscard]] bool feasible(space::flat_strategy const& s) const { return problem_.feasible(ties_->spread(s)); }
 
   private:
@@ -190,3 +137,7 @@ class tied_parallelization {
 };
 
 } // namespace parsearch
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/problem/tied.ipp>
+#endif

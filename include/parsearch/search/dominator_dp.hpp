@@ -15,8 +15,8 @@
 
 #include <parsearch/concepts/additive_evaluator.hpp>
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/cost.hpp>
-#include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/additive/cost_network.hpp>
 #include <parsearch/search/additive/minimise.hpp>
@@ -42,12 +42,7 @@ struct dominator_dp_options {
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
-inline void validate(dominator_dp_options const& o) {
-    require_budget(budget_of(o), "dominator_dp");
-    if (o.candidates == 0) throw invalid_input("dominator_dp: option 'candidates' is 0: must be at least 1");
-    if (o.memory < (std::uint64_t{1} << 20))
-        throw invalid_input("dominator_dp: option 'memory' is ", o.memory, " bytes: must be at least 1048576 (1 MiB)");
-}
+void validate(dominator_dp_options const& o);
 
 /// The costs of `P` are additive.
 template <class P, class S>
@@ -145,3 +140,7 @@ struct dominator_dp_fn {
 inline constexpr dominator_dp_fn dominator_dp{};
 
 } // namespace parsearch::search
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/dominator_dp.ipp>
+#endif

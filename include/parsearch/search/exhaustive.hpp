@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
@@ -45,18 +46,7 @@ class gray_code {
         for (std::size_t n = 0; n <= radix_.size(); ++n) focus_.push_back(n);
     }
     /// Changes one digit and answers its number; nothing where every number has been.
-    std::optional<std::size_t> next() {
-        auto const n = focus_[0];
-        focus_[0] = 0;
-        if (n == radix_.size()) return {};
-        digit_[n] = up_[n] ? digit_[n] + 1 : digit_[n] - 1;
-        if (digit_[n] == 0 || digit_[n] + 1 == radix_[n]) {
-            up_[n] = !up_[n];
-            focus_[n] = focus_[n + 1];
-            focus_[n + 1] = n + 1;
-        }
-        return n;
-    }
+    std::optional<std::size_t> next();
     [[nodiscard]] std::uint64_t digit(std::size_t n) const noexcept { return digit_[n]; }
 
   private:
@@ -135,3 +125,7 @@ struct exhaustive_fn {
 inline constexpr exhaustive_fn exhaustive{};
 
 } // namespace parsearch::search
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/exhaustive.ipp>
+#endif

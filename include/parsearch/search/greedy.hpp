@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/core/ranges.hpp>
@@ -51,12 +52,7 @@ struct greedy_options {
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
-inline void validate(greedy_options const& o) {
-    require_budget(budget_of(o), "greedy");
-    if (o.candidates == 0) throw invalid_input("greedy: option 'candidates' is 0: must be at least 1");
-    if (o.order && *o.order > visit_order::supplied)
-        throw invalid_input("greedy: option 'order' is ", static_cast<int>(*o.order), ": must be numbered, shuffled or supplied");
-}
+void validate(greedy_options const& o);
 
 /// `greedy(problem, start, rng, options, observers...)`: sweeps over the operators, giving each the best of its candidate
 /// configurations while the others stay (coordinate descent, or best-response dynamics); ties keep what was there.
@@ -217,3 +213,7 @@ struct greedy_fn {
 inline constexpr greedy_fn greedy{};
 
 } // namespace parsearch::search
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/greedy.ipp>
+#endif

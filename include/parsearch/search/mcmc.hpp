@@ -6,7 +6,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <stop_token>
 #include <type_traits>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
@@ -69,30 +69,10 @@ struct mcmc_options {
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
-inline void validate(mcmc_options const& o) {
-    require_budget(budget_of(o), "mcmc");
-    if (o.temperature) require_amount(*o.temperature, "mcmc", "temperature");
-    require_amount(o.relative_temperature, "mcmc", "relative_temperature");
-    if (o.target_acceptance) require_fraction(*o.target_acceptance, "mcmc", "target_acceptance");
-    if (!o.temperature && o.target_acceptance && o.relative_temperature == 0)
-        throw invalid_input("mcmc: option 'relative_temperature' is 0 where 'target_acceptance' is ", *o.target_acceptance,
-                            ": must be positive, since it is adapted by factors; 'temperature' 0 accepts nothing worse");
-    if (o.race_length && *o.race_length == 0) throw invalid_input("mcmc: option 'race_length' is 0: must be at least 1");
-    require_threads(o.threads, "mcmc");
-    if (o.patience) require_fraction(*o.patience, "mcmc", "patience");
-    require_fraction(o.time_patience, "mcmc", "time_patience");
-    if (o.patience == 0.0 && o.time_patience <= 0 && !o.time && !o.evaluations && !o.stop.stop_possible())
-        throw invalid_input("mcmc: option 'patience' is 0, and neither 'time', 'evaluations', 'stop' nor 'time_patience' is set: "
-                            "one of them must end the search");
-}
+void validate(mcmc_options const& o);
 
 /// Proposals between two returns to the best strategy: `reset_interval`, or its default.
-[[nodiscard]] inline std::uint64_t reset_interval_of(mcmc_options const& o) noexcept {
-    if (o.reset_interval) return *o.reset_interval;
-    if (!o.evaluations) return 100;
-    if (*o.evaluations >= 100'000) return 1000;
-    return *o.evaluations < 100 ? 1 : *o.evaluations / 100;
-}
+[[nodiscard]] std::uint64_t reset_interval_of(mcmc_options const& o) noexcept;
 
 /// Proposals of a round of the race between starts: `race_length`, or its default.
 [[nodiscard]] inline std::uint64_t race_length_of(mcmc_options const& o) noexcept {
@@ -156,15 +136,12 @@ struct mcmc_fn {
     }
 
   private:
-    static chain_rules rules_of(mcmc_options const& o) {
-        return {.temperature = {.fixed = o.temperature,
-                                .relative = o.relative_temperature,
-                                .target_acceptance = o.target_acceptance,
-                                .reheat_interval = o.reheat_interval},
-                .reset_interval = reset_interval_of(o),
-                .race_length = race_length_of(o)};
-    }
+    static chain_rules rules_of(mcmc_options const& o);
 };
 inline constexpr mcmc_fn mcmc{};
 
 } // namespace parsearch::search
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/mcmc.ipp>
+#endif

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/dominator_dp.hpp>
 #include <parsearch/search/exact.hpp>
@@ -66,15 +66,7 @@ struct portfolio_options {
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
-inline void validate(portfolio_options const& o) {
-    require_budget(budget_of(o), "portfolio");
-    require_threads(o.threads, "portfolio");
-    if (o.slice == 0 || o.slice > portfolio_options::most_slice)
-        throw invalid_input("portfolio: option 'slice' is ", o.slice, ": must be between 1 and ", portfolio_options::most_slice);
-    if (o.patience == std::uint64_t{0} && !o.time && !o.evaluations && !o.stop.stop_possible())
-        throw invalid_input(
-            "portfolio: option 'patience' is 0, and none of 'time', 'evaluations' and 'stop' is set: one of them must end the search");
-}
+void validate(portfolio_options const& o);
 
 /// What decides about a turn of a member beside its own options.
 struct portfolio_turn {
@@ -457,3 +449,7 @@ struct portfolio_fn {
 inline constexpr portfolio_fn portfolio{};
 
 } // namespace parsearch::search
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/portfolio.ipp>
+#endif

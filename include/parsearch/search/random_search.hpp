@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
 #include <parsearch/search/kernel/choices.hpp>
@@ -38,12 +38,7 @@ struct random_options {
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
-inline void validate(random_options const& o) {
-    require_budget(budget_of(o), "random");
-    if (o.patience) require_fraction(*o.patience, "random", "patience");
-    if (o.patience == 0.0 && !o.time && !o.evaluations && !o.stop.stop_possible())
-        throw invalid_input("random: option 'patience' is 0, and none of 'time', 'evaluations' and 'stop' is set: one of them must end the search");
-}
+void validate(random_options const& o);
 
 /// `random_search(problem, start, rng, options, observers...)`: strategies drawn uniformly from the space, each on its own; the best of them and
 /// of the start.
@@ -94,3 +89,7 @@ struct random_fn {
 inline constexpr random_fn random_search{};
 
 } // namespace parsearch::search
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/random_search.ipp>
+#endif

@@ -62,16 +62,7 @@ struct report {
     }
     [[nodiscard]] task_run run_of(std::uint32_t task) const noexcept { return runs.empty() ? task_run{} : runs[task]; }
     /// The share of the makespan in which the devices that compute anything, on average, compute nothing; what is computed again counts as work.
-    [[nodiscard]] double idle_share() const noexcept {
-        double sum = 0;
-        std::size_t used = 0;
-        for (std::size_t d = 0; d < memory.size(); ++d)
-            if (utilisation[d] > 0) {
-                sum += utilisation[d];
-                ++used;
-            }
-        return used > 0 ? 1 - sum / static_cast<double>(used) : 0;
-    }
+    [[nodiscard]] double idle_share() const noexcept;
     /// Bytes moved between devices in one iteration.
     [[nodiscard]] double bytes_moved() const noexcept {
         double sum = 0;

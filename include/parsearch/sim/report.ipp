@@ -64,3 +64,18 @@ PARSEARCH_INLINE std::vector<std::uint32_t> critical_path_of(task_graph const& g
 }
 
 } // namespace parsearch::sim
+
+namespace parsearch::sim {
+
+PARSEARCH_INLINE double report::idle_share() const noexcept {
+    double sum = 0;
+    std::size_t used = 0;
+    for (std::size_t d = 0; d < memory.size(); ++d)
+        if (utilisation[d] > 0) {
+            sum += utilisation[d];
+            ++used;
+        }
+    return used > 0 ? 1 - sum / static_cast<double>(used) : 0;
+}
+
+} // namespace parsearch::sim

@@ -6,36 +6,17 @@
 #include <span>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/space/configuration.hpp>
 
 namespace parsearch::space {
 
 /// The dims of `op`, those whose shards talk most first: reduction and partial sums, parameter and copies, attribute, then sample. Neighbours are to
 /// share them.
-[[nodiscard]] inline std::vector<std::uint32_t> inner_dims_first(ops::operation const& op) {
-    auto const distance = [&](std::uint32_t k) {
-        switch (op.dims[k].kind) {
-        case ops::dim_kind::reduction:
-        case ops::dim_kind::sums: return 0;
-        case ops::dim_kind::parameter:
-        case ops::dim_kind::copies: return 1;
-        case ops::dim_kind::attribute: return 2;
-        default: return 3;
-        }
-    };
-    std::vector<std::uint32_t> dims;
-    for (std::uint32_t k = 0; k < op.dims.size(); ++k) dims.push_back(k);
-    std::stable_sort(dims.begin(), dims.end(), [&](auto a, auto b) { return distance(a) < distance(b); });
-    return dims;
-}
+[[nodiscard]] std::vector<std::uint32_t> inner_dims_first(ops::operation const& op);
 
 /// Sets the strides of `c`: the split dims take devices `stride` apart, dims named first the nearest.
-inline void lay_out(configuration& c, std::span<std::uint32_t const> inner_first, std::int32_t stride = 1) {
-    for (auto const k : inner_first) {
-        c.stride[k] = c.degree[k] > 1 ? stride : 0;
-        stride *= c.degree[k];
-    }
-}
+void lay_out(configuration& c, std::span<std::uint32_t const> inner_first, std::int32_t stride = 1);
 
 /// The largest divisor of `extent` that is at most `limit` (1 where `limit` is below 1).
 [[nodiscard]] constexpr std::int32_t largest_divisor(std::int64_t extent, std::int64_t limit) noexcept {
@@ -53,3 +34,7 @@ inline void lay_out(configuration& c, std::span<std::uint32_t const> inner_first
 }
 
 } // namespace parsearch::space
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/space/layout.ipp>
+#endif

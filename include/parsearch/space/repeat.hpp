@@ -2,13 +2,13 @@
 /// A move that gives one configuration to an operator and all its repeats.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <parsearch/concepts/evaluator.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/space/strategy_space.hpp>
@@ -24,17 +24,7 @@ class repeat_move {
     static constexpr std::string_view name = "repeat";
     double weight = 0.25;
 
-    explicit repeat_move(graph::dense_graph const& g) : family_of_(2, std::vector<std::uint32_t>(g.size())), families_(2) {
-        std::map<std::uint32_t, std::uint32_t> by_parameters;
-        std::vector<std::uint32_t> representatives; // of the second kind of family: the first operator of each
-        for (std::uint32_t op = 0; op < g.size(); ++op) {
-            join(0, op, by_parameters.try_emplace(g.sharing[op], static_cast<std::uint32_t>(families_[0].size())).first->second);
-            std::uint32_t same = 0;
-            while (same < representatives.size() && !computes_the_same(g.operations[representatives[same]], g.operations[op])) ++same;
-            if (same == representatives.size()) representatives.push_back(op);
-            join(1, op, same);
-        }
-    }
+    explicit repeat_move(graph::dense_graph const& g);
 
     template <class S, RandomBits R>
     std::optional<std::uint64_t> operator()(strategy_space const& space, S const&, R& rng, std::vector<change<configuration>>& out) const {
@@ -55,18 +45,14 @@ class repeat_move {
         family_of_[kind][op] = family;
     }
 
-    static bool computes_the_same(ops::operation const& a, ops::operation const& b) {
-        auto const shapes_of = [](std::vector<ops::operand> const& operands) {
-            std::vector<std::pair<ops::dtype, std::vector<ops::axis>>> out;
-            for (auto const& o : operands) out.emplace_back(o.type, o.axes);
-            return out;
-        };
-        return a.kind == b.kind && a.dims == b.dims && a.flops == b.flops && shapes_of(a.inputs) == shapes_of(b.inputs) &&
-               shapes_of(a.weights) == shapes_of(b.weights) && shapes_of(a.outputs) == shapes_of(b.outputs);
-    }
+    static bool computes_the_same(ops::operation const& a, ops::operation const& b);
 
     std::vector<std::vector<std::uint32_t>> family_of_;             ///< by kind of family, of each operator
     std::vector<std::vector<std::vector<std::uint32_t>>> families_; ///< by kind and number: its operators
 };
 
 } // namespace parsearch::space
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/space/repeat.ipp>
+#endif

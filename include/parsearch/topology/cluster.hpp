@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/topology/device.hpp>
 #include <parsearch/topology/route_table.hpp>
@@ -64,14 +65,7 @@ class cluster {
     friend class cluster_builder;
     cluster() = default;
 
-    [[nodiscard]] std::string name_of_vertex(vertex v) const {
-        switch (v.what) {
-        case vertex::type::device: return text("device ", v.number);
-        case vertex::type::network_switch: return switches_[v.number];
-        case vertex::type::bus: break;
-        }
-        return "bus";
-    }
+    [[nodiscard]] std::string name_of_vertex(vertex v) const;
 
     std::vector<device_spec> devices_;
     std::vector<std::uint32_t> node_; ///< of each device
@@ -88,3 +82,7 @@ static_assert(DeviceTopology<cluster>);
 static_assert(DescribesDeviceSpecs<cluster>);
 
 } // namespace parsearch::topology
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/topology/cluster.ipp>
+#endif

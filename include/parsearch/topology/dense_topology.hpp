@@ -1,7 +1,6 @@
 #pragma once
 /// Reads any `DeviceTopology` once into dense arrays, checked: what cost models and simulators run on.
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/topology/route_table.hpp>
 
@@ -44,17 +44,7 @@ template <class DeviceHandle, class LinkHandle> struct topology_reading {
 };
 
 /// Checks bandwidth (positive, finite), latency and rate of reduction (not negative) of a link. Throws `invalid_input` that starts with `where`.
-inline void validate(link_description const& link, std::string_view where) {
-    double const rate = link.rate.bytes_per_second;
-    if (!(rate > 0) || rate > std::numeric_limits<double>::max())
-        throw invalid_input(where, " has a bandwidth of ", rate, " B/s: must be positive and finite");
-    constexpr picoseconds day = std::chrono::hours(24);
-    if (link.latency < picoseconds{0} || link.latency > day)
-        throw invalid_input(where, " has a latency of ", link.latency.count(), " ps: must not be negative nor above a day");
-    double const reduction = link.reduction.bytes_per_second;
-    if (!(reduction >= 0) || reduction > std::numeric_limits<double>::max())
-        throw invalid_input(where, " has a rate of reduction of ", reduction, " B/s: must be finite and not negative");
-}
+void validate(link_description const& link, std::string_view where);
 
 namespace detail {
 
@@ -210,42 +200,13 @@ template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, l
 
 /// `t` without the devices that are not `used`, whose links stay; those left are numbered in order, and nodes and kinds by first use. Rings pass by
 /// nodes without devices. Precondition: one flag per device, some true. Complexity: O(devices^2 * length of a route).
-[[nodiscard]] inline dense_topology part_of(dense_topology const& t, std::vector<bool> const& used) {
-    dense_topology out{.devices = {}, .kind = {}, .node = {}, .links = t.links};
-    detail::numbering<std::uint32_t> kinds, nodes;
-    std::vector<std::size_t> kept;
-    for (std::size_t d = 0; d < t.size(); ++d) {
-        if (!used[d]) continue;
-        kept.push_back(d);
-        out.devices.push_back(t.devices[d]);
-        out.kind.push_back(kinds(t.kind[d]));
-        out.node.push_back(nodes(t.node[d]));
-    }
-    std::vector<std::uint32_t> first{0}, links;
-    for (auto const a : kept)
-        for (auto const b : kept) {
-            auto const hops = t.route(a, b);
-            links.insert(links.end(), hops.begin(), hops.end());
-            first.push_back(static_cast<std::uint32_t>(links.size()));
-        }
-    out.routes = {kept.size(), std::move(first), std::move(links)};
-    for (auto const& ring : t.rings) {
-        std::vector<std::uint32_t> left;
-        for (auto const at : ring)
-            if (auto const node = nodes.find(at)) left.push_back(*node);
-        if (left.size() > 1) out.rings.push_back(std::move(left));
-    }
-    return out;
-}
+[[nodiscard]] dense_topology part_of(dense_topology const& t, std::vector<bool> const& used);
 
 /// How many devices each node of `t` has, where nodes have as many and devices are numbered node by node; else 0.
-[[nodiscard]] inline std::size_t devices_per_node(dense_topology const& t) {
-    auto const& node = t.node;
-    if (node.empty()) return 0;
-    auto const first = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
-    bool regular = node.size() % first == 0;
-    for (std::size_t d = 0; d < node.size(); ++d) regular = regular && node[d] == d / first;
-    return regular ? first : 0;
-}
+[[nodiscard]] std::size_t devices_per_node(dense_topology const& t);
 
 } // namespace parsearch::topology
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/topology/dense_topology.ipp>
+#endif

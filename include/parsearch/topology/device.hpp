@@ -3,14 +3,13 @@
 
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <concepts>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <utility>
 
 #include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 
@@ -72,38 +71,7 @@ struct device_spec : device_description {
 
 /// Checks a device. Throws `invalid_input` naming `where`, the value and the rule: the kind has a name, numbers are finite and not
 /// negative. Zero peaks and memory rate mean that nobody told them; a cost model that needs them says so.
-inline void validate(device_spec const& d, std::string_view where) {
-    if (d.kind.empty()) throw invalid_input(where, " has an empty kind: a device's kind is its name");
-    auto const place = text(where, " (", d.kind, ')');
-    if (d.memory < 0) throw invalid_input(place, " has a memory of ", d.memory, " bytes: must not be negative");
-    if (d.launch_overhead < picoseconds{0})
-        throw invalid_input(place, " has a launch overhead of ", d.launch_overhead.count(), " ps: must not be negative");
-    auto const check = [&](double value, std::string_view what) {
-        if (!(value >= 0) || value > std::numeric_limits<double>::max())
-            throw invalid_input(place, " has a peak of ", value, ' ', what, " per second: must be finite and not negative");
-    };
-    check(d.memory_rate.bytes_per_second, "memory bytes");
-    check(d.host_rate.bytes_per_second, "bytes to its host");
-    for (auto const* const rates : {&d.contraction, &d.elementwise})
-        for (auto const& [format, rate] : format_members) check(rates->*rate, "flops");
-    auto const check_part = [&](double value, std::string_view what) {
-        if (!(value >= 0 && value <= 1)) throw invalid_input(place, " reaches a part of ", value, " in ", what, ": must be from 0 (not known) to 1");
-    };
-    auto const check_known = [&](double value, std::string_view what) {
-        if (!(value >= 0) || value > std::numeric_limits<double>::max())
-            throw invalid_input(place, " has ", value, " as the ", what, " of published runs: must be finite and not negative");
-    };
-    for (auto const& [format, number] : format_members) {
-        for (auto const& m : reached_members) {
-            check_part(d.reached.*m.part.*number, m.name);
-            auto const runs = d.reached.runs.*m.runs.*number;
-            check_known(runs, "number");
-            if (runs != std::floor(runs)) throw invalid_input(place, " has ", runs, " published runs: must be a whole number");
-        }
-        check_known(d.reached.error.*number, "error");
-    }
-    check_part(d.reached.memory, "memory");
-}
+void validate(device_spec const& d, std::string_view where);
 
 // The presets. What they reach is fitted to published runs of training: `./bench/run published --fit` prints the parts, with which runs they rest on
 // and what they say of the runs of other sources (docs/fidelity.md). K80, P100: AlexNet, VGG-16, Inception-v3, ResNet-50 and 152 (TensorFlow, 2017;
@@ -209,3 +177,7 @@ concept DescribesDeviceSpecs = DescribesDevices<T> && requires(T const& t, devic
 };
 
 } // namespace parsearch::topology
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/topology/device.ipp>
+#endif

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/topology/cluster.hpp>
 #include <parsearch/topology/cluster_builder.hpp>
 
@@ -16,13 +17,10 @@ struct fully_connected_options {
 };
 
 /// A direct link from every device to every other. Throws `invalid_input` on a bad count, device or link.
-[[nodiscard]] inline cluster fully_connected(fully_connected_options const& o) {
-    cluster_builder builder;
-    auto const device = detail::add_devices(builder, o.devices, o.device);
-    for (auto const a : device)
-        for (auto const b : device)
-            if (a != b) builder.add_link(a, b, o.link.rate, o.link.latency);
-    return builder.build();
-}
+[[nodiscard]] cluster fully_connected(fully_connected_options const& o);
 
 } // namespace parsearch::topology
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/topology/fully_connected.ipp>
+#endif

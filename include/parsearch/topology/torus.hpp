@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/topology/cluster.hpp>
 #include <parsearch/topology/cluster_builder.hpp>
 
@@ -22,51 +22,10 @@ struct torus_options {
 /// of one). Device numbers are row major, the last dimension varies fastest. Routes go through the dimensions in order, the shorter way
 /// around each, upwards where both are equal (dimension-ordered routing: W. Dally, C. Seitz, IEEE Trans. Computers C-36, 1987).
 /// Throws `invalid_input` on no dimension, an extent of 0, more devices than a cluster holds, a bad device or link.
-[[nodiscard]] inline cluster torus(torus_options const& o) {
-    if (o.extents.empty()) throw invalid_input("torus of 0 dimensions: must have at least one");
-    std::uint64_t count = 1;
-    for (auto const extent : o.extents) {
-        if (extent < 1 || extent > cluster_builder::max_devices)
-            throw invalid_input("torus: extent ", extent, ": must be from 1 to ", cluster_builder::max_devices);
-        if ((count *= extent) > cluster_builder::max_devices)
-            throw invalid_input("torus: more than ", cluster_builder::max_devices, " devices: a cluster holds no more");
-    }
-    cluster_builder builder;
-    auto const device = detail::add_devices(builder, count, o.device);
-    std::size_t const dims = o.extents.size(), n = device.size();
-    std::vector<std::size_t> step(dims, 1); ///< between the numbers of neighbours
-    for (std::size_t k = dims; k-- > 1;) step[k - 1] = step[k] * o.extents[k];
-    auto const coordinate = [&](std::size_t d, std::size_t k) { return d / step[k] % o.extents[k]; };
-    auto const moved = [&](std::size_t d, std::size_t k, bool up) {
-        std::size_t const extent = o.extents[k], at = coordinate(d, k);
-        return d - at * step[k] + (at + (up ? 1 : extent - 1)) % extent * step[k];
-    };
-    // link[(d * dims + k) * 2 + up]: from d to its neighbour in dimension k.
-    std::vector<std::uint32_t> link(n * dims * 2);
-    for (std::size_t d = 0; d < n; ++d)
-        for (std::size_t k = 0; k < dims; ++k) {
-            if (o.extents[k] == 1) continue;
-            auto* const pair = &link[(d * dims + k) * 2];
-            pair[1] = builder.add_link(device[d], device[moved(d, k, true)], o.link.rate, o.link.latency);
-            pair[0] = o.extents[k] == 2 ? pair[1] : builder.add_link(device[d], device[moved(d, k, false)], o.link.rate, o.link.latency);
-        }
-    std::vector<std::uint32_t> route;
-    for (std::size_t a = 0; a < n; ++a)
-        for (std::size_t b = 0; b < n; ++b) {
-            if (a == b) continue;
-            route.clear();
-            std::size_t at = a;
-            for (std::size_t k = 0; k < dims; ++k) {
-                std::size_t const extent = o.extents[k], ahead = (coordinate(b, k) + extent - coordinate(a, k)) % extent;
-                bool const up = ahead <= extent - ahead;
-                for (std::size_t hop = up ? ahead : extent - ahead; hop > 0; --hop) {
-                    route.push_back(link[(at * dims + k) * 2 + up]);
-                    at = moved(at, k, up);
-                }
-            }
-            builder.set_route(device[a], device[b], route);
-        }
-    return builder.build();
-}
+[[nodiscard]] cluster torus(torus_options const& o);
 
 } // namespace parsearch::topology
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/topology/torus.ipp>
+#endif

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/fabric/servers/fabric_problem.hpp>
@@ -44,13 +45,7 @@ struct joint_mcmc_options {
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
-inline void validate(joint_mcmc_options const& o) {
-    search::require_budget(search::budget_of(o), "joint_mcmc");
-    search::require_fraction(o.link_share, "joint_mcmc", "link_share");
-    search::require_amount(o.relative_temperature, "joint_mcmc", "relative_temperature");
-    if (o.target_acceptance) search::require_fraction(*o.target_acceptance, "joint_mcmc", "target_acceptance");
-    if (o.patience) search::require_fraction(*o.patience, "joint_mcmc", "patience");
-}
+void validate(joint_mcmc_options const& o);
 
 namespace detail {
 
@@ -79,26 +74,8 @@ class fabric_pricer {
         current_ = to;
         static_cast<void>(price());
     }
-    [[nodiscard]] std::optional<cost> propose(changes what, cost const& bound) {
-        if (auto const* const wired = std::get_if<network>(&what.front().to)) {
-            there_.emplace(make(*wired));
-            proposed_ = *wired;
-            auto const priced = there_->evaluator.reset(current_.strategy);
-            return priced <= bound ? std::optional(priced) : std::nullopt;
-        }
-        configurations_.clear();
-        for (auto const& c : what) configurations_.push_back({*c.op, std::get<space::configuration>(c.to)});
-        return here_.evaluator.propose(configurations_, bound);
-    }
-    void keep() {
-        if (there_) {
-            here_ = *std::exchange(there_, std::nullopt);
-            current_.wired = std::move(proposed_);
-            return;
-        }
-        here_.evaluator.commit();
-        for (auto const& c : configurations_) current_.strategy[c.op] = c.configuration;
-    }
+    [[nodiscard]] std::optional<cost> propose(changes what, cost const& bound);
+    void keep();
     void drop() {
         if (there_) there_.reset();
         else here_.evaluator.roll_back();
@@ -210,3 +187,7 @@ struct joint_mcmc_fn {
 inline constexpr joint_mcmc_fn joint_mcmc{};
 
 } // namespace parsearch::fabric
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/fabric/cooptimize/joint_mcmc.ipp>
+#endif

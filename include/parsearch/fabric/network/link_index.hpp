@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/fabric/network/hops.hpp>
 
 namespace parsearch::fabric {
@@ -43,13 +44,7 @@ class link_index {
         return std::span(out_).subspan(first_[from], first_[from + 1] - first_[from]);
     }
     /// The links from one vertex to another; empty where there are none. O(log links of a vertex + their number).
-    [[nodiscard]] std::span<entry const> all_between(std::uint32_t from, std::uint32_t to) const {
-        auto const all = out_of(from);
-        auto const first = std::lower_bound(all.begin(), all.end(), entry{from, to, 0});
-        auto last = first;
-        while (last != all.end() && last->to == to) ++last;
-        return {first, last};
-    }
+    [[nodiscard]] std::span<entry const> all_between(std::uint32_t from, std::uint32_t to) const;
     /// The direction of a link that leads from one vertex to another; of several the (turn mod their number)-th. Precondition: there is one.
     [[nodiscard]] link_direction between(std::uint32_t from, std::uint32_t to, std::uint64_t turn = 0) const {
         auto const all = all_between(from, to);
@@ -62,3 +57,7 @@ class link_index {
 };
 
 } // namespace parsearch::fabric
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/fabric/network/link_index.ipp>
+#endif

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/fabric/network/hops.hpp>
 #include <parsearch/topology/dense_topology.hpp>
@@ -45,30 +46,7 @@ inline constexpr std::uint32_t max_vertices = 1 << 17;
 /// Checks a network, made by hand or by a function of this directory. Throws `invalid_input` naming the value and the rule that it breaks: at least
 /// one server, at most `max_vertices` vertices; a link joins two different ones of them, its rate is positive and its latency not negative; links
 /// connect all vertices; a ring has two servers or more, each once. Complexity: O(vertices + links + rings * servers log servers).
-inline void validate(network const& n) {
-    auto const place = [&] { return n.name.empty() ? std::string("network") : text("network ", n.name); };
-    if (n.servers < 1 || n.servers > max_vertices || n.switches > max_vertices - n.servers)
-        throw invalid_input(place(), " of ", n.servers, " servers and ", n.switches, " switches: must have a server, and at most ", max_vertices,
-                            " of both together");
-    for (std::size_t i = 0; i < n.links.size(); ++i) {
-        auto const& l = n.links[i];
-        if (l.a >= n.vertices() || l.b >= n.vertices() || l.a == l.b)
-            throw invalid_input(place(), ", link ", i, " joins ", l.a, " and ", l.b, ": must join two different ones of ", n.vertices(), " vertices");
-        topology::validate(l.each, text(place(), ", link ", i));
-    }
-    auto const distance = hops_from(0, neighbours_of(n.vertices(), n.links));
-    if (auto const lost = std::ranges::find(distance, unreached); lost != distance.end())
-        throw invalid_input(place(), ": vertex ", lost - distance.begin(), " cannot be reached from server 0: links must connect all vertices");
-    for (std::size_t i = 0; i < n.rings.size(); ++i) {
-        if (n.rings[i].size() < 2) throw invalid_input(place(), ", ring ", i, " has ", n.rings[i].size(), " servers: must have at least two");
-        auto sorted = n.rings[i];
-        std::sort(sorted.begin(), sorted.end());
-        if (sorted.back() >= n.servers)
-            throw invalid_input(place(), ", ring ", i, " passes server ", sorted.back(), ": there are ", n.servers, " servers");
-        if (auto const twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
-            throw invalid_input(place(), ", ring ", i, " passes server ", *twice, " twice: each at most once");
-    }
-}
+void validate(network const& n);
 
 /// Refuses a number of servers that no network has.
 inline void check_servers(std::uint64_t servers, char const* what) {
@@ -85,3 +63,7 @@ namespace detail {
 } // namespace detail
 
 } // namespace parsearch::fabric
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/fabric/network/network.ipp>
+#endif

@@ -1,13 +1,12 @@
 #pragma once
 /// What it costs to rewire a fabric.
 
-#include <algorithm>
 #include <cstdint>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/fabric/network/network.hpp>
 
@@ -21,27 +20,14 @@ struct reconfigurable_options {
 
 /// Whether two networks join the same vertices by as many links of the same kind each; neither the order of links and of their ends nor
 /// rings matter. Complexity: O(links log links).
-[[nodiscard]] inline bool same_wiring(network const& x, network const& y) {
-    auto const sorted = [](network const& n) {
-        auto out = n.links;
-        for (auto& l : out)
-            if (l.a > l.b) std::swap(l.a, l.b);
-        auto const key = [](network_link const& l) { return std::tuple(l.a, l.b, l.each.rate.bytes_per_second, l.each.latency); };
-        std::sort(out.begin(), out.end(), [&](auto const& p, auto const& q) { return key(p) < key(q); });
-        return out;
-    };
-    return x.servers == y.servers && x.switches == y.switches && sorted(x) == sorted(y);
-}
+[[nodiscard]] bool same_wiring(network const& x, network const& y);
 
 /// The time that rewiring adds to each iteration: none where `wanted` is wired as `present`, else the reconfiguration time over the iterations,
 /// rounded up. Throws `invalid_input` on a negative time or fewer than one iteration.
-[[nodiscard]] inline picoseconds rewiring_time(reconfigurable_options const& o, network const& present, network const& wanted) {
-    if (o.reconfiguration_time < picoseconds{0})
-        throw invalid_input("reconfiguration time of ", o.reconfiguration_time.count(), " ps: must not be negative");
-    if (o.iterations < 1) throw invalid_input("a wiring kept for ", o.iterations, " iterations: must be at least one");
-    if (same_wiring(present, wanted)) return picoseconds{0};
-    auto const time = o.reconfiguration_time.count();
-    return picoseconds{time / o.iterations + (time % o.iterations != 0)};
-}
+[[nodiscard]] picoseconds rewiring_time(reconfigurable_options const& o, network const& present, network const& wanted);
 
 } // namespace parsearch::fabric
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/fabric/network/reconfigurable.ipp>
+#endif

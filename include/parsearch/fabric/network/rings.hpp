@@ -3,12 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <vector>
 
 #include <parsearch/core/collective.hpp>
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 
 namespace parsearch::fabric {
@@ -25,68 +24,30 @@ enum class step_set : std::uint8_t {
 /// The steps p, from 1 to g - 1, for which i -> i + p (mod g) visits each of `g` members once, ascending: gcd(p, g) = 1. Empty for
 /// g below 2. Step g - p is step p backwards (`same_ring`); wired in both directions they are one ring.
 /// Source: W. Wang et al., TopoOpt, NSDI 2023, TotientPerms. Complexity: O(g log g), with `prime` O(g sqrt g).
-[[nodiscard]] inline std::vector<std::uint32_t> ring_steps(std::uint32_t g, step_set which = step_set::coprime) {
-    auto const prime = [](std::uint32_t p) {
-        for (std::uint32_t k = 2; std::uint64_t{k} * k <= p; ++k)
-            if (p % k == 0) return false;
-        return true;
-    };
-    std::vector<std::uint32_t> out;
-    for (std::uint32_t p = 1; p < g; ++p)
-        if (std::gcd(p, g) == 1 && (which == step_set::coprime || prime(p))) out.push_back(p);
-    return out;
-}
+[[nodiscard]] std::vector<std::uint32_t> ring_steps(std::uint32_t g, step_set which = step_set::coprime);
 
 /// The order in which the ring of `step` visits `members`, from the first of them. Throws `invalid_input` where it misses some.
-[[nodiscard]] inline std::vector<std::uint32_t> ring_order(std::span<std::uint32_t const> members, std::uint32_t step) {
-    auto const g = members.size();
-    if (g == 0 || std::gcd(std::size_t{step}, g) != 1)
-        throw invalid_input("ring of step ", step, " through ", g, " members: step and size must have no common factor");
-    std::vector<std::uint32_t> out;
-    out.reserve(g);
-    for (std::size_t i = 0, at = 0; i < g; ++i, at = (at + step) % g) out.push_back(members[at]);
-    return out;
-}
+[[nodiscard]] std::vector<std::uint32_t> ring_order(std::span<std::uint32_t const> members, std::uint32_t step);
 
 /// Interfaces that a ring takes at each of its `g` members: two, or one where the two neighbours are the same.
 [[nodiscard]] constexpr std::uint32_t ring_interfaces(std::size_t g) noexcept { return g < 2 ? 0 : g == 2 ? 1 : 2; }
 
 /// `bytes` in `parts` whole numbers that differ by at most one, the larger ones first. Precondition: parts > 0, bytes >= 0.
-[[nodiscard]] inline std::vector<byte_count> split_evenly(byte_count bytes, std::size_t parts) {
-    auto const n = static_cast<byte_count>(parts);
-    std::vector<byte_count> out(parts, bytes / n);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(bytes % n); ++i) ++out[i];
-    return out;
-}
+[[nodiscard]] std::vector<byte_count> split_evenly(byte_count bytes, std::size_t parts);
 
 /// What each of `g` members sends to the next in an all-reduce of `bytes` over one directed ring: [i] from position i to i + 1 (mod g).
 /// The tensor is cut in g chunks (`split_evenly`). Position i passes on every chunk but i + 1 in the reduce-scatter and every chunk but
 /// i + 2 in the all-gather: 2(g-1)/g * bytes up to rounding, 2(g-1) * bytes in all, exactly.
 /// Source: P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, JPDC 2009.
-[[nodiscard]] inline std::vector<byte_count> ring_traffic(byte_count bytes, std::size_t g) {
-    if (g < 2) return std::vector<byte_count>(g, 0);
-    auto const chunk = split_evenly(bytes, g);
-    std::vector<byte_count> out(g);
-    for (std::size_t i = 0; i < g; ++i) out[i] = 2 * bytes - chunk[(i + 1) % g] - chunk[(i + 2) % g];
-    return out;
-}
+[[nodiscard]] std::vector<byte_count> ring_traffic(byte_count bytes, std::size_t g);
 
 /// What each position of a directed ring sends to the next in a collective that goes round once, all-reduces with `ring_traffic` twice: `part[i]`
 /// bytes of the tensor are made, or stay, at position i. Position `root` sends a broadcast and receives a reduction. Precondition: of the kinds named
 /// here.
-[[nodiscard]] inline std::vector<byte_count> ring_sends(collective_kind kind, std::span<byte_count const> part, std::size_t root) {
-    auto const g = part.size();
-    auto const bytes = std::accumulate(part.begin(), part.end(), byte_count{0});
-    if (kind == collective_kind::all_reduce) return ring_traffic(bytes, g);
-    std::vector<byte_count> out(g, g < 2 ? 0 : bytes);
-    for (std::size_t i = 0; i < g && g > 1; ++i) {
-        auto const next = (i + 1) % g;
-        if (kind == collective_kind::all_gather) out[i] -= part[next];  // all but what the next one made
-        if (kind == collective_kind::reduce_scatter) out[i] -= part[i]; // all but what stays here
-        if (kind == collective_kind::broadcast && next == root) out[i] = 0;
-        if (kind == collective_kind::reduce && i == root) out[i] = 0;
-    }
-    return out;
-}
+[[nodiscard]] std::vector<byte_count> ring_sends(collective_kind kind, std::span<byte_count const> part, std::size_t root);
 
 } // namespace parsearch::fabric
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/fabric/network/rings.ipp>
+#endif

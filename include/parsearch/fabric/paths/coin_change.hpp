@@ -1,15 +1,13 @@
 #pragma once
 /// Routes on circulant graphs: fewest jumps whose sum is the distance.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <vector>
 
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/fabric/network/hops.hpp>
 #include <parsearch/fabric/paths/ring_selection.hpp>
 
@@ -21,18 +19,7 @@ namespace parsearch::fabric {
 class coin_change {
   public:
     /// Throws `invalid_input` where n is 0, a step is 0 or not below n, or the steps leave vertices unreached.
-    coin_change(std::uint32_t n, std::span<std::uint32_t const> steps) : n_(n) {
-        if (n == 0) throw invalid_input("coin change modulo 0: must be positive");
-        for (auto const p : steps) {
-            if (p == 0 || p >= n) throw invalid_input("coin change modulo ", n, ": a step of ", p, ": must be from 1 to ", n - 1);
-            add_coin(p);
-            add_coin(n - p);
-        }
-        distance_ = circulant_distances(n, steps);
-        for (std::uint32_t v = 0; v < n; ++v)
-            if (distance_[v] == unreached) throw invalid_input("coin change modulo ", n, ": the steps do not sum up to ", v);
-        choose();
-    }
+    coin_change(std::uint32_t n, std::span<std::uint32_t const> steps);
 
     [[nodiscard]] std::uint32_t size() const noexcept { return n_; }
     /// The jumps, each direction of a step by itself: in the order of the steps, forward first.
@@ -51,12 +38,7 @@ class coin_change {
     }
     /// All shortest routes, in the order of their coins, the first `most` of them.
     [[nodiscard]] std::vector<std::vector<std::uint32_t>> all_routes(std::uint32_t from, std::uint32_t to,
-                                                                     std::size_t most = std::numeric_limits<std::size_t>::max()) const {
-        std::vector<std::vector<std::uint32_t>> out;
-        std::vector<std::uint32_t> path{from};
-        extend(path, to, most, out);
-        return out;
-    }
+                                                                     std::size_t most = std::numeric_limits<std::size_t>::max()) const;
 
   private:
     void add_coin(std::uint32_t coin) {
@@ -71,50 +53,8 @@ class coin_change {
     }
     /// Chooses the first jump for each distance, nearest first: of those that are equally short, the one with which the jumps of all routes so
     /// far are spread most evenly (the least sum of squares), the first of these.
-    void choose() {
-        auto const k = coins_.size();
-        std::vector<std::uint32_t> by_hops(n_);
-        std::iota(by_hops.begin(), by_hops.end(), 0u);
-        std::stable_sort(by_hops.begin(), by_hops.end(), [&](auto a, auto b) { return distance_[a] < distance_[b]; });
-        std::vector<std::uint64_t> used(k, 0);                   // jumps of all routes so far
-        std::vector<std::uint32_t> paid(std::size_t{n_} * k, 0); // jumps of the route to each vertex
-        choice_.assign(n_, 0);
-        for (std::size_t i = 1; i < by_hops.size(); ++i) {
-            auto const v = by_hops[i];
-            auto least = std::numeric_limits<std::uint64_t>::max();
-            for (std::size_t c = 0; c < k; ++c) {
-                if (!shortens(v, coins_[c])) continue;
-                auto const* const rest = &paid[difference(v, coins_[c]) * k];
-                std::uint64_t squares = 0;
-                for (std::size_t j = 0; j < k; ++j) {
-                    auto const jumps = used[j] + rest[j] + (j == c);
-                    squares += jumps * jumps;
-                }
-                if (squares >= least) continue;
-                least = squares;
-                choice_[v] = static_cast<std::uint32_t>(c);
-            }
-            auto const* const rest = &paid[difference(v, coins_[choice_[v]]) * k];
-            for (std::size_t j = 0; j < k; ++j) {
-                paid[v * k + j] = rest[j] + (j == choice_[v]);
-                used[j] += paid[v * k + j];
-            }
-        }
-    }
-    void extend(std::vector<std::uint32_t>& path, std::uint32_t to, std::size_t most, std::vector<std::vector<std::uint32_t>>& out) const {
-        if (out.size() == most) return;
-        if (path.back() == to) {
-            out.push_back(path);
-            return;
-        }
-        auto const at = path.back();
-        for (auto const coin : coins_) {
-            if (!shortens(difference(to, at), coin)) continue;
-            path.push_back(sum(at, coin));
-            extend(path, to, most, out);
-            path.pop_back();
-        }
-    }
+    void choose();
+    void extend(std::vector<std::uint32_t>& path, std::uint32_t to, std::size_t most, std::vector<std::vector<std::uint32_t>>& out) const;
 
     std::uint32_t n_;
     std::vector<std::uint32_t> coins_;
@@ -123,3 +63,7 @@ class coin_change {
 };
 
 } // namespace parsearch::fabric
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/fabric/paths/coin_change.ipp>
+#endif

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/fabric/network/hops.hpp>
 
 namespace parsearch::fabric {
@@ -81,24 +82,7 @@ class k_shortest_paths {
         return found;
     }
     /// Breadth-first search back from `to`, up to the level of the first vertex that may follow the spur.
-    bool search(std::uint32_t to) {
-        std::fill(distance_.begin(), distance_.end(), unreached);
-        queue_.assign(1, to);
-        distance_[to] = 0;
-        for (std::size_t i = 0; i < queue_.size(); ++i) {
-            auto const v = queue_[i];
-            if (first_[v]) { // all vertices of lower levels, and the others of this one that have been queued before, are known
-                reached_ = distance_[v];
-                return true;
-            }
-            for (auto const w : near_[v])
-                if (distance_[w] == unreached && !blocked_[w]) {
-                    distance_[w] = distance_[v] + 1;
-                    queue_.push_back(w);
-                }
-        }
-        return false;
-    }
+    bool search(std::uint32_t to);
 
     std::vector<std::vector<std::uint32_t>> near_;
     std::vector<std::uint32_t> distance_, queue_; ///< hops to the destination
@@ -107,3 +91,7 @@ class k_shortest_paths {
 };
 
 } // namespace parsearch::fabric
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/fabric/paths/k_shortest.ipp>
+#endif

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/fabric/network/network.hpp>
@@ -68,12 +69,7 @@ class fabric_problem {
     [[nodiscard]] fabric_options const& options() const noexcept { return options_; }
 
     /// The problem on network `n`. Throws `invalid_input` where `n` has another number of servers, and as `server_cluster` and `make_problem` do.
-    [[nodiscard]] problem_on_network on(network const& n) const {
-        if (n.servers != servers_) throw invalid_input("network '", n.name, "' of ", n.servers, " servers: the problem has ", servers_);
-        auto cluster = server_cluster(n, options_.routes, options_.servers);
-        auto problem = make_problem_(graph_, cluster, options_.problem);
-        return {std::move(cluster), std::move(problem)};
-    }
+    [[nodiscard]] problem_on_network on(network const& n) const;
     /// What servers send to each other under strategy `s`: see `traffic_of`.
     template <Strategy<space::configuration> S> [[nodiscard]] demand traffic(S const& s) const {
         std::vector<std::uint32_t> server;
@@ -93,3 +89,7 @@ class fabric_problem {
 };
 
 } // namespace parsearch::fabric
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/fabric/servers/fabric_problem.ipp>
+#endif

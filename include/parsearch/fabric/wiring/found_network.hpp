@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/fabric/network/network.hpp>
 #include <parsearch/fabric/wiring/topology_finder.hpp>
 
@@ -10,15 +11,10 @@ namespace parsearch::fabric {
 
 /// The network of a found fabric: its links with their numbers, each direction like `link`; both directions of every ring all of whose hops have
 /// links (one of a ring of two servers, whose directions are the same). Groups without such a ring have none.
-[[nodiscard]] inline network network_of(found_topology const& t, link_description const& link) {
-    network out{"found", t.servers, 0, {}, {}};
-    for (auto const& l : t.links) out.links.push_back({l.a, l.b, link});
-    for (auto const& ring : t.rings) {
-        if (!ring.wired()) continue;
-        out.rings.push_back(ring.order);
-        if (ring.order.size() > 2) out.rings.emplace_back(ring.order.rbegin(), ring.order.rend());
-    }
-    return out;
-}
+[[nodiscard]] network network_of(found_topology const& t, link_description const& link);
 
 } // namespace parsearch::fabric
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/fabric/wiring/found_network.ipp>
+#endif

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/fabric/network/network.hpp>
 #include <parsearch/fabric/network/rings.hpp>
@@ -16,24 +17,9 @@ namespace parsearch::fabric {
 
 namespace detail {
 /// The links of `n` between servers: those that a patch panel can move.
-[[nodiscard]] inline std::vector<std::size_t> server_links(network const& n) {
-    std::vector<std::size_t> out;
-    for (std::size_t l = 0; l < n.links.size(); ++l)
-        if (n.links[l].a < n.servers && n.links[l].b < n.servers) out.push_back(l);
-    return out;
-}
+[[nodiscard]] std::vector<std::size_t> server_links(network const& n);
 /// Whether two rings go through the same servers in the same order, wherever they begin.
-[[nodiscard]] inline bool same_cycle(std::vector<std::uint32_t> const& x, std::vector<std::uint32_t> const& y) {
-    if (x.size() != y.size()) return false;
-    auto const begin = std::find(y.begin(), y.end(), x.front());
-    if (begin == y.end()) return false;
-    auto at = static_cast<std::size_t>(begin - y.begin());
-    for (auto const s : x) {
-        if (y[at] != s) return false;
-        at = at + 1 < y.size() ? at + 1 : 0;
-    }
-    return true;
-}
+[[nodiscard]] bool same_cycle(std::vector<std::uint32_t> const& x, std::vector<std::uint32_t> const& y);
 [[nodiscard]] inline std::vector<std::uint32_t> reversed(std::vector<std::uint32_t> const& order) { return {order.rbegin(), order.rend()}; }
 } // namespace detail
 
@@ -102,3 +88,7 @@ template <RandomBits R> [[nodiscard]] std::optional<network> replace_ring(networ
 }
 
 } // namespace parsearch::fabric
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/fabric/wiring/rewire_moves.ipp>
+#endif

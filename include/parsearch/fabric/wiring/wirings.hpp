@@ -1,11 +1,11 @@
 #pragma once
 /// Several wirings for one demand, for a co-optimization to choose from.
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/fabric/network/disjoint_rings.hpp>
 #include <parsearch/fabric/network/network.hpp>
 #include <parsearch/fabric/network/random_regular.hpp>
@@ -24,22 +24,11 @@ struct wirings {
     link_description link{}; ///< one direction of every link
     std::uint64_t seed = 0;  ///< of the random network
 
-    [[nodiscard]] std::vector<network> operator()(demand const& d) const {
-        std::vector<network> out;
-        auto const add_network = [&](network n) {
-            auto const same = [&](network const& other) { return n.rings == other.rings && same_wiring(n, other); };
-            if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(n));
-        };
-        auto const add = [&](finder_options const& o) { add_network(network_of(topology_finder(d, d.servers(), degree, o), link)); };
-        add({});
-        if (d.all_reduce_bytes() > 0) {
-            add({.all_reduce_degree = degree});
-            if (d.servers() <= 256 && degree <= 4) add({.steps = step_choice::exhaustive});
-        }
-        if (d.point_to_point_bytes() > 0) add({.pairs = pair_weight::bytes});
-        if (degree > 2 && degree < d.servers()) add_network(with_rings(random_regular(d.servers(), degree, seed, link), {.seed = seed}));
-        return out;
-    }
+    [[nodiscard]] std::vector<network> operator()(demand const& d) const;
 };
 
 } // namespace parsearch::fabric
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/fabric/wiring/wirings.ipp>
+#endif

@@ -21,6 +21,7 @@
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/tuple.hpp>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/ops/operation.hpp>
 
@@ -267,25 +268,7 @@ struct named_settings {
 
 /// Takes "NAME,key=value,..." apart. What follows the last comma is a setting where it has an '='; a name may hold commas otherwise. Throws
 /// `invalid_input` on an empty name or key and on a key given twice.
-[[nodiscard]] inline named_settings parse_settings(std::string_view given) {
-    named_settings out;
-    auto rest = given;
-    for (;;) {
-        auto const comma = rest.rfind(',');
-        if (comma == std::string_view::npos) break;
-        auto const part = rest.substr(comma + 1);
-        auto const equals = part.find('=');
-        if (equals == std::string_view::npos) break;
-        if (equals == 0) throw invalid_input("'", given, "': '", part, "' has no key: must be key=value");
-        for (auto const& s : out.settings)
-            if (s.key == part.substr(0, equals)) throw invalid_input("'", given, "': '", s.key, "' is given twice");
-        out.settings.insert(out.settings.begin(), {std::string(part.substr(0, equals)), std::string(part.substr(equals + 1))});
-        rest = rest.substr(0, comma);
-    }
-    out.name = std::string(rest);
-    if (out.name.empty()) throw invalid_input("'", given, "': has no name: must be NAME or NAME,key=value,...");
-    return out;
-}
+[[nodiscard]] named_settings parse_settings(std::string_view given);
 
 /// "NAME,key=value,..." of them: what `parse_settings` takes apart.
 [[nodiscard]] inline std::string to_string(named_settings const& given) {
@@ -312,3 +295,7 @@ template <Described Options> [[nodiscard]] std::vector<setting> settings_of(Opti
 }
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/described/described.ipp>
+#endif

@@ -13,6 +13,7 @@
 #include <boost/hana/unpack.hpp>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/described_search.hpp>
@@ -74,17 +75,7 @@ using search_options = decltype(boost::hana::unpack(named_searches, []<class... 
 }
 
 /// The default options of the search of that name. Throws `invalid_input` listing the names where there is none.
-[[nodiscard]] inline search_options default_options(std::string_view name) {
-    search_options out;
-    bool found = false;
-    boost::hana::for_each(named_searches, [&](auto const& entry) {
-        if (entry.name != name) return;
-        found = true;
-        out = typename std::remove_cvref_t<decltype(entry)>::options{};
-    });
-    if (!found) throw invalid_input("search '", name, "' is not known: must be one of ", search_names());
-    return out;
-}
+[[nodiscard]] search_options default_options(std::string_view name);
 
 /// Calls `f(entry, options)` with the search that `options` are of; answers what it does.
 template <class Chosen, class F>
@@ -111,13 +102,7 @@ decltype(auto) visit_search(Chosen& options, F&& f) {
 }
 
 /// Writes into the options what their defaults derive from the budget, so that another budget leaves the rest of the search as it is.
-inline void fix_derived(search_options& options) {
-    std::visit(
-        [](auto& o) {
-            if constexpr (requires { search::fix_derived(o); }) search::fix_derived(o);
-        },
-        options);
-}
+void fix_derived(search_options& options);
 
 /// What search `F` needs of a problem and `P` has not; empty where it runs.
 template <class F, class P, class S> [[nodiscard]] constexpr std::string_view missing_for() noexcept {
@@ -138,3 +123,7 @@ template <class P, class S, class R, class... Os>
 }
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/described/searches.ipp>
+#endif

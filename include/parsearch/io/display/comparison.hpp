@@ -1,7 +1,6 @@
 #pragma once
 /// The figures by which strategies are compared: time, throughput, utilisation, traffic, memory.
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/graph/dense_graph.hpp>
@@ -56,26 +56,7 @@ struct iteration_batch {
 /// The batch of a model: the extent of the first axis of its first input. Where that is a matrix of integers, [batch, sequence], it is
 /// counted in tokens, unless all that read it sum over the second axis: rows of tables, whose bags are no sequences. A model without inputs, or whose
 /// first input is a scalar, has a batch of 1.
-[[nodiscard]] inline iteration_batch batch_of(graph::dense_graph const& g) {
-    for (std::size_t i = 0; i < g.size(); ++i) {
-        auto const& op = g.operations[i];
-        if (op.work != ops::work_class::source) continue;
-        auto const& x = op.outputs.front();
-        if (x.axes.empty()) return {};
-        auto const batch = static_cast<double>(x.axes[0].extent);
-        bool const indices = x.type == ops::dtype::i32 || x.type == ops::dtype::i64;
-        auto const keeps_positions = [&](std::uint32_t number) {
-            auto const& e = g.edges[number];
-            auto const& reader = g.operations[e.consumer];
-            auto const& positions = reader.inputs[e.input].axes[1].terms;
-            return positions.size() != 1 || ops::is_indexed_by(reader.outputs.front(), positions[0].dim);
-        };
-        if (indices && x.axes.size() == 2 && std::ranges::any_of(g.out(i), keeps_positions))
-            return {batch * static_cast<double>(x.axes[1].extent), "tokens", x.axes[0].extent};
-        return {batch, "samples", x.axes[0].extent};
-    }
-    return {};
-}
+[[nodiscard]] iteration_batch batch_of(graph::dense_graph const& g);
 
 /// Seconds that all flops of an iteration take on all devices at their peaks: of each operator the peak that a roofline takes, without
 /// its efficiencies. 0 where no device has a peak for one of them. Complexity: linear in operators and devices.
@@ -106,21 +87,7 @@ struct fullest_device {
     byte_count use = 0, memory = 0; ///< bytes on it, and what it has
     bool fits = true;               ///< no device needs more than it has
 };
-[[nodiscard]] inline fullest_device fullest_of(std::span<sim::memory_use const> memory, std::span<device_description const> devices) noexcept {
-    fullest_device out;
-    double fullest = -1;
-    for (std::size_t d = 0; d < memory.size(); ++d) {
-        auto const use = memory[d].total(), have = devices[d].memory;
-        out.fits = out.fits && use <= have;
-        auto const share = have > 0 ? static_cast<double>(use) / static_cast<double>(have) : static_cast<double>(use);
-        if (share <= fullest) continue;
-        fullest = share;
-        out.device = d;
-        out.use = use;
-        out.memory = have;
-    }
-    return out;
-}
+[[nodiscard]] fullest_device fullest_of(std::span<sim::memory_use const> memory, std::span<device_description const> devices) noexcept;
 
 /// What searches minimise: the makespan, and the penalty for memory that is missing.
 [[nodiscard]] inline picoseconds cost_with_memory(parallelization const& p, picoseconds makespan, std::span<sim::memory_use const> memory) noexcept {
@@ -160,3 +127,7 @@ template <topology::DescribesDeviceSpecs C, Strategy<space::configuration> S>
 }
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/display/comparison.ipp>
+#endif

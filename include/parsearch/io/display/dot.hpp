@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <parsearch/concepts/strategy.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/io/display/configuration_classes.hpp>
 #include <parsearch/io/text/stream_text.hpp>
 #include <parsearch/problem/problem.hpp>
@@ -19,26 +20,10 @@ namespace detail {
 
 /// `s` inside a quoted DOT string: quotes and backslashes escaped, line breaks as spaces, other control characters and what is not UTF-8
 /// as U+FFFD.
-[[nodiscard]] inline std::string dot_text(std::string_view s) {
-    auto const clean = nlohmann::json::parse(json_string(s)).get<std::string>();
-    std::string out;
-    for (char const c : clean) {
-        if (c == '"' || c == '\\') out += text('\\', c);
-        else if (c == '\n' || c == '\r' || c == '\t') out += ' ';
-        else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) out += "\xef\xbf\xbd";
-        else out += c;
-    }
-    return out;
-}
+[[nodiscard]] std::string dot_text(std::string_view s);
 
 /// Light fills on which black text reads well: twelve chosen ones, then hues a golden ratio apart.
-[[nodiscard]] inline std::string dot_fill(std::size_t number) {
-    constexpr std::array<std::string_view, 12> chosen{"#bcd7f2", "#f8d3a8", "#c3e3bd", "#f3c1c3", "#d8caee", "#f6e6a4",
-                                                      "#b5e2df", "#f4c9e2", "#dccbb6", "#d5d9de", "#c8d98f", "#a9bfe8"};
-    if (number < chosen.size()) return std::string(chosen[number]);
-    auto const hue = (number * 618 + 583) % 1000; // thousandths of a turn
-    return text("0.", std::to_string(1000 + hue).substr(1), number % 2 ? " 0.32 0.95" : " 0.20 0.90");
-}
+[[nodiscard]] std::string dot_fill(std::size_t number);
 } // namespace detail
 
 /// Writes the graph of `p` with operators coloured by their configuration under `s`, one colour per configuration, and a legend. Nodes
@@ -70,3 +55,7 @@ template <Strategy<space::configuration> S> void write_dot(std::ostream& stream,
 }
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/display/dot.ipp>
+#endif

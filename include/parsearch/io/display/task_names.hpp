@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
 #include <parsearch/core/collective.hpp>
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/sim/report.hpp>
 #include <parsearch/topology/cluster.hpp>
@@ -19,12 +18,7 @@
 namespace parsearch::io {
 
 /// "all-reduce": the name of a collective in prose.
-[[nodiscard]] inline std::string spoken(std::string_view name) {
-    std::string out(name);
-    for (auto& c : out)
-        if (c == '_') c = '-';
-    return out;
-}
+[[nodiscard]] std::string spoken(std::string_view name);
 
 /// "activations", "weight gradients": what moves, in prose.
 [[nodiscard]] constexpr std::string_view spoken(sim::traffic_kind k) noexcept {
@@ -39,12 +33,7 @@ namespace parsearch::io {
 
 /// From which operator to which the data of a task flow, in prose: "fc1 -> fc2" forward, "fc2 -> fc1" backward; "fc1" where they stay
 /// at one operator.
-[[nodiscard]] inline std::string path_of(graph::dense_graph const& g, sim::task_label const& who) {
-    if (who.edge == sim::task_label::no_edge) return g.names[who.op];
-    auto const& e = g.edges[who.edge];
-    auto const from = e.producer == who.op ? e.consumer : e.producer;
-    return text(g.names[from], " -> ", g.names[who.op]);
-}
+[[nodiscard]] std::string path_of(graph::dense_graph const& g, sim::task_label const& who);
 
 /// True for a message that brings weights back from the device that updated them.
 [[nodiscard]] inline bool returns_weights(sim::task_graph const& tasks, std::uint32_t t) noexcept {
@@ -55,23 +44,7 @@ namespace parsearch::io {
 
 /// What task `t` does, without its number among those alike: "fc1 forward", "fc1 forward again", "fc1 -> fc2 activations", "fc1 weight gradients,
 /// all-reduce", "fc1 weights, all-gather of its block". What comes once per micro-batch has that of all of them.
-[[nodiscard]] inline std::string name_of_task(graph::dense_graph const& g, sim::report const& r, std::uint32_t t) {
-    auto const& who = r.tasks.label[t];
-    auto const run = r.run_of(t);
-    auto const more = text(run.part == sim::task_part::whole ? "" : " ", sim::spoken(run.part));
-    switch (r.tasks.kind[t]) {
-    case sim::task_kind::forward:
-    case sim::task_kind::backward:
-    case sim::task_kind::update: return text(g.names[who.op], ' ', name_of(r.tasks.kind[t]), more);
-    case sim::task_kind::transfer: return text(path_of(g, who), ' ', returns_weights(r.tasks, t) ? "weights" : spoken(who.traffic), more);
-    case sim::task_kind::collective: {
-        bool const weights = who.traffic == sim::traffic_kind::weight_gradient && r.carried[t].collective == collective_kind::all_gather;
-        return text(path_of(g, who), ' ', weights ? "weights" : spoken(who.traffic), ", ", spoken(name_of(r.carried[t].collective)), more);
-    }
-    case sim::task_kind::barrier: break;
-    }
-    return "barrier";
-}
+[[nodiscard]] std::string name_of_task(graph::dense_graph const& g, sim::report const& r, std::uint32_t t);
 
 /// What the number of a task of that kind and label counts.
 [[nodiscard]] constexpr std::string_view counted_by(sim::task_kind kind, sim::task_label const& who) noexcept {
@@ -87,31 +60,10 @@ namespace parsearch::io {
 }
 
 /// "device 3", "device 0 -> leaf 1", "device 3 -> host", "host -> device 3": the name of a resource of a task graph on `cluster`.
-[[nodiscard]] inline std::string name_of_resource(topology::cluster const& cluster, std::uint32_t resource) {
-    if (resource < cluster.size()) return text("device ", resource);
-    auto const link = resource - cluster.size();
-    if (link < cluster.links().size()) return cluster.name_of_link(static_cast<std::uint32_t>(link));
-    auto const copies = link - cluster.links().size();
-    return copies % 2 == 0 ? text("device ", copies / 2, " -> host") : text("host -> device ", copies / 2);
-}
+[[nodiscard]] std::string name_of_resource(topology::cluster const& cluster, std::uint32_t resource);
 
 /// Throws `invalid_input` where `r` is not of a graph of as many operators and a cluster of as many devices and links.
-inline void require_report_of(graph::dense_graph const& g, topology::cluster const& cluster, std::size_t configurations, sim::report const& r) {
-    auto const resources = cluster.size() + cluster.links().size() + 1;
-    if (r.tasks.resources != resources && r.tasks.resources != resources + 2 * cluster.size())
-        throw invalid_input("a simulation on ", r.tasks.resources, " devices, links and barriers: the cluster has ", resources,
-                            ", must be the same cluster");
-    if (configurations != g.size())
-        throw invalid_input("a strategy of ", configurations, " configurations: the graph has ", g.size(), " operators, must be one each");
-    if (!r.runs.empty() && r.runs.size() != r.tasks.size())
-        throw invalid_input("a simulation of ", r.tasks.size(), " tasks has ", r.runs.size(), " runs: must be one each, or none");
-    if (r.carried.size() != r.tasks.size() || r.schedule.start.size() != r.tasks.size() || r.schedule.end.size() != r.tasks.size())
-        throw invalid_input("a simulation of ", r.tasks.size(), " tasks has ", r.schedule.start.size(), " start times and ", r.carried.size(),
-                            " payloads: must be one each");
-    for (auto const& who : r.tasks.label)
-        if (who.op >= g.size() || (who.edge != sim::task_label::no_edge && who.edge >= g.edges.size()))
-            throw invalid_input("a simulation of operator ", who.op, ": the graph has ", g.size(), " operators, must be the same graph");
-}
+void require_report_of(graph::dense_graph const& g, topology::cluster const& cluster, std::size_t configurations, sim::report const& r);
 
 /// The tasks that take time, row by row.
 struct shown_tasks {
@@ -129,44 +81,10 @@ struct shown_tasks {
 /// The rows of what `r` simulated: one for each device and link, in the order of their numbers. Where `fold` is set, those that do the same at the
 /// same times, but for numbers of shards and messages, have one row. Rows are left out from where there would be more than `most` tasks. Complexity:
 /// linear but for sorting.
-[[nodiscard]] inline shown_tasks tasks_to_show(sim::report const& r, bool fold, std::size_t most = ~std::size_t{0}) {
-    auto const all = sim::tasks_by_resource(r.tasks, r.schedule);
-    auto const work = [&](std::uint32_t t) {
-        auto const& who = r.tasks.label[t];
-        auto const& carried = r.carried[t];
-        auto const run = r.run_of(t);
-        return std::tuple(r.schedule.start[t], r.schedule.end[t], r.tasks.kind[t], who.op, who.edge, who.traffic, run.micro_batch, run.part,
-                          carried.bytes, carried.devices);
-    };
-    shown_tasks out;
-    std::multimap<std::uint64_t, std::uint32_t> known; // rows by a hash of what they do
-    std::vector<std::uint32_t> row;
-    for (std::uint32_t resource = 0; resource + 1 < r.tasks.resources; ++resource) {
-        row.clear();
-        std::uint64_t hash = 0;
-        for (auto const t : all.of(resource)) {
-            if (r.schedule.end[t] == r.schedule.start[t]) continue;
-            row.push_back(t);
-            hash = (hash ^ static_cast<std::uint64_t>(r.schedule.start[t])) * 0x9e3779b97f4a7c15U + r.tasks.label[t].op;
-        }
-        auto const same = [&](auto const& other) {
-            auto const begin = out.tasks.begin() + static_cast<std::ptrdiff_t>(out.first[other.second]),
-                       end = out.tasks.begin() + static_cast<std::ptrdiff_t>(out.first[other.second + 1]);
-            return std::equal(begin, end, row.begin(), row.end(), [&](auto a, auto b) { return work(a) == work(b); });
-        };
-        auto const [from, to] = known.equal_range(hash);
-        if (auto const at = std::find_if(from, to, same); at != to) {
-            out.row_of.push_back(at->second);
-        } else if (row.size() > most - out.tasks.size()) {
-            out.row_of.push_back(shown_tasks::left_out);
-        } else {
-            out.row_of.push_back(out.rows());
-            if (fold) known.emplace(hash, out.rows());
-            out.tasks.insert(out.tasks.end(), row.begin(), row.end());
-            out.first.push_back(out.tasks.size());
-        }
-    }
-    return out;
-}
+[[nodiscard]] shown_tasks tasks_to_show(sim::report const& r, bool fold, std::size_t most = ~std::size_t{0});
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/display/task_names.ipp>
+#endif

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <parsearch/concepts/strategy.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/io/display/task_names.hpp>
 #include <parsearch/io/text/stream_text.hpp>
 #include <parsearch/problem/problem.hpp>
@@ -23,14 +24,7 @@ namespace parsearch::io {
 namespace detail {
 
 /// "12.000345": picoseconds as microseconds, exactly.
-inline void add_microseconds(text_writer& out, std::int64_t picoseconds) {
-    auto const rest = picoseconds % 1'000'000;
-    out.add(picoseconds / 1'000'000);
-    if (rest == 0) return;
-    auto digits = std::to_string(1'000'000 + rest).substr(1);
-    digits.erase(digits.find_last_not_of('0') + 1);
-    out.add('.', digits);
-}
+void add_microseconds(text_writer& out, std::int64_t picoseconds);
 
 /// The members of an event that do not depend on the task's number or time: name, category, arguments. Made once for all alike.
 class event_texts {
@@ -43,38 +37,13 @@ class event_texts {
     event_texts(graph::dense_graph const& g, sim::report const& r, std::vector<std::string> configurations)
         : graph_(&g), report_(&r), configurations_(std::move(configurations)) {}
 
-    parts const& of(std::uint32_t t) {
-        auto const& who = report_->tasks.label[t];
-        auto const& carried = report_->carried[t];
-        auto const run = report_->run_of(t);
-        auto const [at, fresh] = known_.try_emplace(key{report_->tasks.kind[t], returns_weights(report_->tasks, t), run.part, who.op, who.edge,
-                                                        who.traffic, carried.collective, carried.bytes, carried.devices});
-        if (fresh) at->second = make(t);
-        return at->second;
-    }
+    parts const& of(std::uint32_t t);
 
   private:
     using key =
         std::tuple<sim::task_kind, bool, sim::task_part, std::uint32_t, std::uint32_t, sim::traffic_kind, collective_kind, byte_count, std::uint32_t>;
 
-    [[nodiscard]] parts make(std::uint32_t t) const {
-        auto const kind = report_->tasks.kind[t];
-        auto const& who = report_->tasks.label[t];
-        auto const& operation = graph_->operations[who.op];
-        auto name = text("\"name\":", json_string(name_of_task(*graph_, *report_, t)));
-        name.pop_back(); // the quote
-        auto out = text("\",\"cat\":\"", name_of(kind), "\",\"args\":{\"operator\":", json_string(graph_->names[who.op]),
-                        ",\"kind\":", json_string(operation.kind));
-        if (kind == sim::task_kind::transfer || kind == sim::task_kind::collective) {
-            auto const& carried = report_->carried[t];
-            out += text(",\"traffic\":\"", name_of(who.traffic), "\",\"bytes\":", carried.bytes);
-            if (kind == sim::task_kind::collective)
-                out += text(",\"collective\":\"", name_of(carried.collective), "\",\"devices\":", carried.devices);
-        } else {
-            out += text(",\"configuration\":", configurations_[who.op]);
-        }
-        return {std::move(name), text(out, ",\"", counted_by(kind, who), "\":")};
-    }
+    [[nodiscard]] parts make(std::uint32_t t) const;
 
     graph::dense_graph const* graph_;
     sim::report const* report_;
@@ -147,3 +116,7 @@ std::size_t write_timeline(std::ostream& stream, parallelization const& p, topol
 }
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/display/timeline.ipp>
+#endif

@@ -1,7 +1,6 @@
 #pragma once
 /// What documents of plans say of operators: the configuration of each, by the names of operators and dims. See docs/formats.md.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/cost/profile.hpp>
@@ -33,14 +33,7 @@ struct plan_notes {
 namespace detail {
 
 /// The number of each operator by its name. Throws `invalid_input` where two have one name.
-[[nodiscard]] inline std::map<std::string_view, std::size_t> operators_by_name(graph::dense_graph const& g) {
-    std::map<std::string_view, std::size_t> out;
-    for (std::size_t op = 0; op < g.size(); ++op)
-        if (auto const [at, fresh] = out.emplace(g.names[op], op); !fresh)
-            throw invalid_input("operators ", at->second, " and ", op, " of the graph are both named ", in_quotes(g.names[op]),
-                                ": a plan's document tells operators by name");
-    return out;
-}
+[[nodiscard]] std::map<std::string_view, std::size_t> operators_by_name(graph::dense_graph const& g);
 
 /// Writes the head of a document, and lists of operators.
 class configurations_writer {
@@ -48,42 +41,10 @@ class configurations_writer {
     configurations_writer(graph::dense_graph const& g, std::size_t devices) : graph_(g), devices_(devices) { (void)operators_by_name(g); }
 
     /// A document that says what `notes` has, of which graph and topology it is.
-    [[nodiscard]] ordered_json begin(std::string_view format, std::uint64_t version, plan_notes const& notes) const {
-        ordered_json root{{"format", format}, {"version", version}};
-        auto const identity = [](std::string const& name, char const* counted, std::size_t count) {
-            auto out = ordered_json::object();
-            if (!name.empty()) out["name"] = name;
-            out[counted] = count;
-            return out;
-        };
-        root["model"] = identity(notes.model, "operators", graph_.size());
-        root["topology"] = identity(notes.topology, "devices", devices_);
-        if (notes.predicted) root["predicted_ps"] = notes.predicted->count();
-        if (!notes.rewritten_by.empty()) root["rewritten_by"] = notes.rewritten_by;
-        return root;
-    }
+    [[nodiscard]] ordered_json begin(std::string_view format, std::uint64_t version, plan_notes const& notes) const;
 
     /// Appends operator `op` to `list`; a graph input only where it is elsewhere than on device 0.
-    void add(ordered_json& list, std::size_t op, space::configuration const& c) const {
-        auto const& operation = graph_.operations[op];
-        space::validate(c, operation, devices_, graph_.names[op]);
-        if (operation.work == ops::work_class::source && c == space::whole(operation)) return;
-        auto const names = cost::dim_names(operation);
-        auto degrees = ordered_json::object(), strides = ordered_json::object();
-        for (std::size_t k = 0; k < c.rank; ++k) {
-            if (c.degree[k] > 1) degrees[names[k]] = c.degree[k];
-            if (c.degree[k] > 1 || c.stride[k] != 0) strides[names[k]] = c.stride[k];
-        }
-        ordered_json entry{{"name", graph_.names[op]}};
-        if (!degrees.empty()) entry["degrees"] = std::move(degrees);
-        if (c.listed.empty()) {
-            entry["start"] = c.start;
-            if (!strides.empty()) entry["strides"] = std::move(strides);
-        } else {
-            entry["devices"] = c.listed;
-        }
-        list.push_back(std::move(entry));
-    }
+    void add(ordered_json& list, std::size_t op, space::configuration const& c) const;
 
   private:
     graph::dense_graph const& graph_;
@@ -143,54 +104,9 @@ class configurations_reader {
 
   private:
     /// Checks the size of model or topology; answers its name, if it has one.
-    [[nodiscard]] std::string read_identity(std::string_view member, std::string_view counted, std::size_t have, std::string_view owner) const {
-        auto const o = root_.at(member).object({"name", counted});
-        auto const count = o.at(counted);
-        if (count.integer<std::size_t>() != have) count.refuse(owner, " has ", have);
-        return o.has("name") ? o.at("name").string() : std::string();
-    }
+    [[nodiscard]] std::string read_identity(std::string_view member, std::string_view counted, std::size_t have, std::string_view owner) const;
 
-    [[nodiscard]] space::configuration read_configuration(json_object const& entry, ops::operation const& operation, std::string_view owner) const {
-        auto const names = cost::dim_names(operation);
-        auto c = space::whole(operation);
-        std::vector<bool> has_stride(names.size());
-        auto const for_dims = [&](std::string_view member, auto const& f) {
-            auto const dims = entry.find(member);
-            if (!dims) return;
-            dims->for_members([&](std::string const& name, json_value const& value) {
-                auto const k = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-                if (k == names.size()) {
-                    std::string list;
-                    for (auto const& n : names) list += text(list.empty() ? "" : ", ", n);
-                    throw invalid_input(
-                        value.place(), ": operator '", owner, "' (", operation.kind, ") has no such dim: its dims are ", list.empty() ? "none" : list,
-                        name == "copies" || name == "sums" ? text("; option '", name, "' of the space, above 1, adds it") : std::string());
-                }
-                f(k, value);
-            });
-        };
-        for_dims("degrees", [&](std::size_t k, json_value const& value) { c.degree[k] = value.integer<std::int32_t>(1); });
-        auto const valid = [&] { placed(entry.value(), [&] { space::validate(c, operation, devices_, owner); }); };
-        if (auto const devices = entry.find("devices")) {
-            for (auto const* const member : {"start", "strides"})
-                if (auto const other = entry.find(member)) other->refuse("must not be given beside devices");
-            for (std::size_t i = 0, n = devices->size(); i < n; ++i) c.listed.push_back((*devices)[i].integer<std::int32_t>());
-            if (c.listed.empty()) devices->refuse("must name a device for each shard");
-            valid();
-            return c;
-        }
-        valid(); // the degrees first
-        c.start = entry.at("start").integer<std::int32_t>();
-        for_dims("strides", [&](std::size_t k, json_value const& value) {
-            c.stride[k] = value.integer<std::int32_t>();
-            has_stride[k] = true;
-        });
-        for (std::size_t k = 0; k < names.size(); ++k)
-            if (c.degree[k] > 1 && !has_stride[k])
-                throw invalid_input(entry.value().place(), ": strides.", names[k], " is missing: every split dim must have one");
-        valid();
-        return c;
-    }
+    [[nodiscard]] space::configuration read_configuration(json_object const& entry, ops::operation const& operation, std::string_view owner) const;
 
     json_object root_;
     graph::dense_graph const& graph_;
@@ -215,3 +131,7 @@ concept has_graph_and_topology = requires(P const& p) {
 } // namespace detail
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/files/configuration_list.ipp>
+#endif

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <fstream>
 #include <istream>
 #include <optional>
 #include <ostream>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/version.hpp>
 #include <parsearch/io/described/described.hpp>
@@ -178,177 +178,27 @@ struct run_manifest {
 };
 
 /// `n` in sixteen hexadecimal digits.
-[[nodiscard]] inline std::string hexadecimal(std::uint64_t n) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string out(16, '0');
-    for (std::size_t i = out.size(); i-- > 0; n >>= 4) out[i] = digits[n & 15];
-    return out;
-}
+[[nodiscard]] std::string hexadecimal(std::uint64_t n);
 
 /// "fnv1a64:" and the 64-bit FNV-1a hash (Fowler, Noll, Vo) of all bytes of a file. Throws `invalid_input` where it cannot be read.
-[[nodiscard]] inline std::string hash_of_file(std::string const& path) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) throw invalid_input(path, ": cannot be opened");
-    std::uint64_t hash = 0xcbf29ce484222325;
-    std::array<char, 1 << 16> chunk{};
-    do {
-        in.read(chunk.data(), chunk.size());
-        for (std::streamsize i = 0; i < in.gcount(); ++i)
-            hash = (hash ^ static_cast<unsigned char>(chunk[static_cast<std::size_t>(i)])) * 0x100000001b3;
-    } while (in);
-    if (in.bad()) throw invalid_input(path, ": cannot be read to its end");
-    return "fnv1a64:" + hexadecimal(hash);
-}
+[[nodiscard]] std::string hash_of_file(std::string const& path);
 
 /// Writes a manifest. Throws `invalid_input` as `write_json` does.
-inline void write_run_manifest(std::ostream& out, run_manifest const& m) {
-    nlohmann::ordered_json json{{"format", run_format}, {"version", run_version}, {"library", m.library}};
-    json["model"] = options_to_json(m.model);
-    json["cluster"] = options_to_json(m.cluster);
-    json["start"] = options_to_json(m.start);
-    if (m.profile) json["profile"] = options_to_json(*m.profile);
-    if (m.rules) json["rules"] = options_to_json(*m.rules);
-    json["seed"] = m.seed;
-    json["search"] = {{"name", "none"}, {"options", nlohmann::ordered_json::object()}};
-    if (m.search)
-        visit_search(*m.search, [&](auto const& entry, auto const& options) {
-            json["search"] = {{"name", entry.name}, {"options", options_to_json(options)}};
-        });
-    json["simulation"] = options_to_json(m.simulation);
-    if (m.kernels != kernel_options{}) json["kernels"] = options_to_json(m.kernels);
-    json["space"] = options_to_json(m.space);
-    if (!m.pin.empty()) json["pin"] = m.pin;
-    if (!m.forbid.empty()) json["forbid"] = m.forbid;
-    if (m.regular) json["regular"] = options_to_json(*m.regular);
-    json["result"] = options_to_json(m.result);
-    if (m.lower_bound_ps) json["lower_bound_ps"] = *m.lower_bound_ps;
-    if (m.compute) json["compute"] = options_to_json(*m.compute);
-    if (m.rewriting) {
-        json["rewriting"] = options_to_json(*m.rewriting);
-        json["rewriting"]["applied"] = m.rewriting->applied;
-    }
-    if (m.pipelines) {
-        json["pipelines"] = options_to_json(*m.pipelines);
-        json["pipelines"]["options"] = options_to_json(m.pipelines->options);
-    }
-    json["strategies"] = nlohmann::ordered_json::array();
-    for (auto const& s : m.strategies) json["strategies"].push_back(options_to_json(s));
-    json["files"] = nlohmann::ordered_json::array();
-    for (auto const& f : m.files) json["files"].push_back(options_to_json(f));
-    write_json(out, json);
-}
-
-namespace detail {
-/// Throws `invalid_input` where `value`, the member `name` of `json`, is negative.
-template <class T> void require_not_negative(json_value const& json, std::string_view name, T value) {
-    if (value < 0) throw invalid_input(json.place(), '.', name, " is ", value, ": must not be negative");
-}
-} // namespace detail
+void write_run_manifest(std::ostream& out, run_manifest const& m);
 
 /// Reads a manifest. Throws `invalid_input` with place, value and rule on another format or version, an unknown or missing member, a
 /// value of the wrong kind. Options that are missing have their defaults; where earlier releases could not do what one says, that it is not done.
-[[nodiscard]] inline run_manifest read_run_manifest(json_document const& document) {
-    auto const root =
-        document.object(run_format, run_version, {"library",        "model",      "cluster",   "start",     "profile",    "rules",   "seed",
-                                                  "search",         "simulation", "space",     "pin",       "forbid",     "regular", "result",
-                                                  "lower_bound_ps", "compute",    "rewriting", "pipelines", "strategies", "files",   "kernels"});
-    run_manifest m;
-    m.library = root.at("library").string();
-    m.model = described_from_json<run_input>(root.at("model"));
-    m.cluster = described_from_json<run_input>(root.at("cluster"));
-    m.start = described_from_json<run_input>(root.at("start"));
-    if (auto const profile = root.find("profile")) m.profile = described_from_json<run_input>(*profile);
-    if (auto const rules = root.find("rules")) m.rules = described_from_json<run_input>(*rules);
-    m.seed = root.at("seed").integer<std::uint64_t>();
-    auto const search = root.at("search").object({"name", "options"});
-    if (auto const name = search.at("name"); name.string() != "none") {
-        try {
-            m.search = default_options(name.string());
-        } catch (invalid_input const& e) {
-            throw invalid_input(name.place(), ": ", e.what());
-        }
-        visit_search(*m.search, [&](auto const&, auto& options) { set_options_from_json(options, search.at("options")); });
-    }
-    set_options_from_json(m.simulation, root.at("simulation"));
-    if (auto const kernels = root.find("kernels")) set_options_from_json(m.kernels, *kernels);
-    set_options_from_json(m.space, root.at("space"));
-    auto const read_list = [&](std::string_view name, std::vector<std::string>& to) {
-        if (auto const list = root.find(name))
-            for (std::size_t i = 0; i < list->size(); ++i) to.push_back((*list)[i].string());
-    };
-    read_list("pin", m.pin);
-    read_list("forbid", m.forbid);
-    if (auto const regular = root.find("regular")) {
-        m.regular = described_from_json<run_regular>(*regular);
-        detail::require_not_negative(*regular, "share", m.regular->share);
-    }
-    auto const result = root.at("result");
-    m.result = described_from_json<run_result>(result);
-    detail::require_not_negative(result, "cost_ps", m.result.cost_ps);
-    detail::require_not_negative(result, "seconds", m.result.seconds);
-    if (m.result.accepted > m.result.proposals)
-        throw invalid_input(result.place(), ".accepted is ", m.result.accepted, ": must be at most the ", m.result.proposals, " proposals");
-    if (auto const& t = m.result.trajectory; !t.empty() && (t.size() != 16 || t.find_first_not_of("0123456789abcdef") != t.npos))
-        throw invalid_input(result.place(), ".trajectory is ", in_quotes(t), ": must be sixteen hexadecimal digits, or empty");
-    if (auto const bound = root.find("lower_bound_ps")) m.lower_bound_ps = bound->integer<std::int64_t>(0);
-    if (auto const compute = root.find("compute")) set_options_from_json(m.compute.emplace(), *compute);
-    if (auto const rewriting = root.find("rewriting")) {
-        auto const said = rewriting->object({"operators", "plain_operators", "plain_cost_ps", "plain_evaluations", "applied"});
-        run_rewriting r{.operators = said.at("operators").integer<std::uint64_t>(),
-                        .plain_operators = said.at("plain_operators").integer<std::uint64_t>(),
-                        .plain_cost_ps = said.at("plain_cost_ps").integer<std::int64_t>(0),
-                        .plain_evaluations = said.at("plain_evaluations").integer<std::uint64_t>(1)};
-        auto const applied = said.at("applied");
-        for (std::size_t i = 0; i < applied.size(); ++i) r.applied.push_back(applied[i].string());
-        m.rewriting = std::move(r);
-    }
-    if (auto const pipelines = root.find("pipelines")) {
-        auto const said = pipelines->object({"cost_ps", "evaluations", "plans", "seconds", "reason", "options"});
-        run_pipelines p;
-        for_each_field(p, [&](auto const& f, auto& member) {
-            if (auto const at = said.find(f.name); at || f.name != "plans") detail::value_from_json(at ? *at : said.at(f.name), member); // or older
-        });
-        detail::require_not_negative(*pipelines, "cost_ps", p.cost_ps);
-        detail::require_not_negative(*pipelines, "seconds", p.seconds);
-        p.options.offload = false; // of earlier releases, which did not
-        set_options_from_json(p.options, said.at("options"));
-        m.pipelines = std::move(p);
-    }
-    auto const strategies = root.at("strategies");
-    for (std::size_t i = 0; i < strategies.size(); ++i) {
-        auto const& s = m.strategies.emplace_back(described_from_json<run_figures>(strategies[i]));
-        detail::require_not_negative(strategies[i], "time_ps", s.time_ps);
-        detail::require_not_negative(strategies[i], "peak_memory", s.peak_memory);
-    }
-    if (auto const files = root.find("files"))
-        for (std::size_t i = 0; i < files->size(); ++i) m.files.push_back(described_from_json<run_file>((*files)[i]));
-    return m;
-}
+[[nodiscard]] run_manifest read_run_manifest(json_document const& document);
 
 /// The search of `m` without clocks: one that ended by time, or by a request to stop, has its number of evaluations as budget instead, so
 /// that it takes the same way and ends at the same place. Empty where `m` has no search.
-[[nodiscard]] inline std::optional<search_options> repeatable_search(run_manifest const& m) {
-    auto search = m.search;
-    if (!search) return search;
-    visit_search(*search, [&](auto const&, auto& options) {
-        bool by_clock = m.result.reason == stop_reason::time_budget || m.result.reason == stop_reason::stop_requested ||
-                        m.result.reason == stop_reason::out_of_memory;
-        options.time.reset();
-        if constexpr (requires { options.time_patience; })
-            if (std::exchange(options.time_patience, 0) > 0) by_clock = by_clock || m.result.reason == stop_reason::no_improvement;
-        if (by_clock) options.evaluations = m.result.evaluations;
-        if (!m.result.reason) options.evaluations = 1; // it was left out
-    });
-    return search;
-}
+[[nodiscard]] std::optional<search_options> repeatable_search(run_manifest const& m);
 
 /// The options of the search of pipelines of `m` without clocks, as above. Empty where `m` has none.
-[[nodiscard]] inline std::optional<pipeline::partition_options> repeatable_pipelines(run_manifest const& m) {
-    if (!m.pipelines) return {};
-    auto options = m.pipelines->options;
-    options.time.reset();
-    if (m.pipelines->reason != stop_reason::exhausted) options.evaluations = m.pipelines->evaluations;
-    return options;
-}
+[[nodiscard]] std::optional<pipeline::partition_options> repeatable_pipelines(run_manifest const& m);
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/files/run_manifest.ipp>
+#endif

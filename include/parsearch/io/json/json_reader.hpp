@@ -17,6 +17,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/text/text.hpp>
 
@@ -34,37 +35,8 @@ using member_names = std::vector<std::string_view>;
 
 namespace detail {
 
-/// Characters of a text; what the parser has taken of them is counted.
-struct counted_char {
-    using iterator_category = std::input_iterator_tag;
-    using value_type = char;
-    using difference_type = std::ptrdiff_t;
-    using pointer = char const*;
-    using reference = char const&;
-    char const* at = nullptr;
-    std::size_t* taken = nullptr;
-
-    char const& operator*() const noexcept { return *at; }
-    counted_char& operator++() noexcept {
-        ++at;
-        ++*taken;
-        return *this;
-    }
-    counted_char operator++(int) noexcept {
-        auto const before = *this;
-        ++*this;
-        return before;
-    }
-    friend bool operator==(counted_char const& a, counted_char const& b) noexcept { return a.at == b.at; }
-};
-
 /// What the parser says of a syntax error, without its prefix: "unexpected end of input; expected ']'".
-[[nodiscard]] inline std::string reason_of(nlohmann::json::exception const& e) {
-    std::string_view said = e.what();
-    for (std::string_view const prefix : {"] ", "syntax error ", " - "})
-        if (auto const at = said.find(prefix); at != said.npos) said.remove_prefix(at + prefix.size());
-    return printable(said, 120);
-}
+[[nodiscard]] std::string reason_of(nlohmann::json::exception const& e);
 
 /// Builds the value of a text from what the parser meets in it. (The parser's own callbacks do not: for each object that ends they go through
 /// all that its parent holds.) The functions are those of nlohmann's SAX interface.
@@ -73,15 +45,7 @@ class strict_builder {
     strict_builder(std::string_view text, std::string_view document, json_limits const& limits) : text_(text), document_(document), limits_(limits) {}
 
     /// Throws `invalid_input` naming document, line, column and rule.
-    [[nodiscard]] nlohmann::json build() {
-        // The parser would take it for the end of the text.
-        if (auto const nul = text_.find('\0'); nul != text_.npos) {
-            taken_ = nul + 1;
-            refuse("is no JSON: a character with the number 0");
-        }
-        (void)nlohmann::json::sax_parse(counted_char{text_.data(), &taken_}, counted_char{text_.data() + text_.size(), &taken_}, this);
-        return std::move(root_);
-    }
+    [[nodiscard]] nlohmann::json build();
 
     bool null() { return put(nullptr); }
     bool boolean(bool v) { return put(v); }
@@ -94,12 +58,7 @@ class strict_builder {
     bool start_array(std::size_t) { return open(nlohmann::json::array()); }
     bool end_object() { return close(); }
     bool end_array() { return close(); }
-    bool key(std::string& name) {
-        auto const [at, fresh] = open_.back()->get_ref<nlohmann::json::object_t&>().try_emplace(name);
-        if (!fresh) refuse("member ", in_quotes(name), " is given twice: at most once");
-        member_ = &at->second;
-        return true;
-    }
+    bool key(std::string& name);
     bool parse_error(std::size_t, std::string const&, nlohmann::json::exception const& e) {
         constexpr int number_overflow = 406;
         if (e.id == number_overflow) refuse("a number is too large: must fit a double");
@@ -110,27 +69,8 @@ class strict_builder {
     template <class... Parts> [[noreturn]] void refuse(Parts const&... parts) const {
         throw invalid_input(position_of(text_, taken_ == 0 ? 0 : taken_ - 1).in(document_), ": ", parts...);
     }
-    bool put(nlohmann::json v) {
-        if (++values_ > limits_.values) refuse("more than ", limits_.values, " values");
-        if (open_.empty()) {
-            root_ = std::move(v);
-            last_ = &root_;
-        } else if (open_.back()->is_array()) {
-            auto& elements = open_.back()->get_ref<nlohmann::json::array_t&>();
-            elements.push_back(std::move(v));
-            last_ = &elements.back();
-        } else {
-            *member_ = std::move(v);
-            last_ = member_;
-        }
-        return true;
-    }
-    bool open(nlohmann::json v) {
-        if (open_.size() == limits_.depth) refuse("arrays and objects are more than ", limits_.depth, " deep");
-        put(std::move(v));
-        open_.push_back(last_);
-        return true;
-    }
+    bool put(nlohmann::json v);
+    bool open(nlohmann::json v);
     bool close() {
         open_.pop_back();
         return true;
@@ -184,12 +124,7 @@ class json_value {
         refuse("must be an integer from ", least, " to ", most);
     }
     /// A finite number of at least `least`.
-    [[nodiscard]] double number(double least = std::numeric_limits<double>::lowest()) const {
-        if (value_->is_number())
-            if (auto const n = value_->get<double>(); n >= least) return n;
-        if (least > std::numeric_limits<double>::lowest()) refuse("must be a number of at least ", least);
-        refuse("must be a number");
-    }
+    [[nodiscard]] double number(double least = std::numeric_limits<double>::lowest()) const;
     /// A finite number above 0.
     [[nodiscard]] double positive() const {
         if (value_->is_number())
@@ -206,12 +141,7 @@ class json_value {
         return value_->get_ref<std::string const&>();
     }
     /// The position of a string among `names`.
-    [[nodiscard]] std::size_t one_of(member_names const& names) const {
-        if (value_->is_string())
-            for (std::size_t i = 0; i < names.size(); ++i)
-                if (names[i] == value_->get_ref<std::string const&>()) return i;
-        refuse("must be one of ", detail::joined(names));
-    }
+    [[nodiscard]] std::size_t one_of(member_names const& names) const;
 
     /// The number of elements of an array.
     [[nodiscard]] std::size_t size() const {
@@ -239,13 +169,7 @@ class json_value {
   private:
     friend class json_object;
 
-    [[nodiscard]] std::string path_of(std::string_view member) const {
-        for (char const c : member)
-            if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'))
-                return text(path_, '[', in_quotes(member), ']');
-        if (member.empty() || member.size() > 60) return text(path_, '[', in_quotes(member), ']');
-        return path_.empty() ? std::string(member) : text(path_, '.', member);
-    }
+    [[nodiscard]] std::string path_of(std::string_view member) const;
 
     detail::named_json const* document_;
     nlohmann::json const* value_;
@@ -265,13 +189,7 @@ template <class F> decltype(auto) placed(json_value const& value, F const& f) {
 class json_object {
   public:
     /// Throws `invalid_input` where `value` is no object or has a member that is not `known`.
-    json_object(json_value value, member_names const& known) : value_(std::move(value)) {
-        value_.for_members([&](std::string const& name, json_value const& member) {
-            for (auto const k : known)
-                if (k == name) return;
-            throw invalid_input(member.place(), ": unknown member: known are ", detail::joined(known));
-        });
-    }
+    json_object(json_value value, member_names const& known);
 
     [[nodiscard]] json_value const& value() const noexcept { return value_; }
     [[nodiscard]] bool has(std::string_view member) const { return value_.value_->contains(member); }
@@ -316,23 +234,7 @@ class json_document {
 
     /// The root, checked to begin {"format": `format`, "version": v} with v from 1 to `newest`. `known` are the members beside these two.
     /// Throws `invalid_input` on another format, an unknown version, an unknown member.
-    [[nodiscard]] json_object object(std::string_view format, std::uint64_t newest, member_names known) const {
-        auto const& value = document_->value;
-        if (!value.is_object()) root().refuse("must be an object");
-        // The header first: what another format or version holds is no matter.
-        auto const header = [&](char const* member) -> json_value {
-            auto const at = value.find(member);
-            if (at == value.end()) throw invalid_input(document_->name, ": ", member, " is missing: a document says its format and version");
-            return {*document_, *at, member};
-        };
-        if (auto const given = header("format"); given.string() != format) given.refuse("must be \"", format, '"');
-        auto const version = header("version");
-        auto const* const number = value.at("version").get_ptr<std::uint64_t const*>();
-        if (!number || *number < 1 || *number > newest)
-            version.refuse("must be ", newest > 1 ? "from 1 to " : "", newest, ", which this release reads");
-        known.insert(known.begin(), {"format", "version"});
-        return root().object(std::move(known));
-    }
+    [[nodiscard]] json_object object(std::string_view format, std::uint64_t newest, member_names known) const;
 
   private:
     [[nodiscard]] static std::ifstream opened(std::string const& path) {
@@ -347,3 +249,7 @@ class json_document {
 };
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/json/json_reader.ipp>
+#endif

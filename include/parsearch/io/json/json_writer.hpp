@@ -1,8 +1,6 @@
 #pragma once
 /// Deterministic writing of JSON: members in the order given, two spaces of indent, the shortest numbers that read back equal.
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <ostream>
 #include <string>
@@ -10,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/io/text/text.hpp>
 
 namespace parsearch::io {
@@ -20,88 +18,17 @@ using ordered_json = nlohmann::ordered_json;
 
 namespace detail {
 
-/// The text of a value on one line; nothing is appended past `most` characters.
-class one_line {
-  public:
-    explicit one_line(std::size_t most) : most_(most) {}
-
-    /// False where the value takes more than `most` characters.
-    bool add(ordered_json const& value) {
-        if (value.is_structured()) {
-            bool const object = value.is_object();
-            char const* before = object ? "{" : "[";
-            for (auto at = value.begin(); at != value.end(); ++at) {
-                out += std::exchange(before, ", ");
-                if (object) out += text(ordered_json(at.key()).dump(), ": ");
-                if (!add(*at)) return false;
-            }
-            if (value.empty()) out += before;
-            out += object ? '}' : ']';
-        } else {
-            out += scalar(value);
-        }
-        return out.size() <= most_;
-    }
-
-    [[nodiscard]] static std::string scalar(ordered_json const& value) {
-        if (!value.is_number_float()) return value.dump();
-        auto const number = value.get<double>();
-        if (!std::isfinite(number)) throw invalid_input("the number ", number, ": JSON holds finite numbers only");
-        return number == 0 && std::signbit(number) ? "-0.0" : text(number); // "-0" would be read as the integer 0
-    }
-
-    std::string out;
-
-  private:
-    std::size_t most_;
-};
-
-inline void append_json(std::string& out, ordered_json const& value, std::size_t indent, std::size_t column) {
-    constexpr std::size_t width = 150;
-    one_line line(column < width ? width - column : 0);
-    if (!value.is_structured() || (indent > 0 && line.add(value))) {
-        out += value.is_structured() ? line.out : one_line::scalar(value);
-        return;
-    }
-    bool const object = value.is_object();
-    bool const fill = std::none_of(value.begin(), value.end(), [](auto const& element) { return element.is_structured(); }) && !object;
-    out += object ? '{' : '[';
-    std::size_t begin = 0; // of the line that a list of scalars is filling
-    for (auto at = value.begin(); at != value.end(); ++at) {
-        auto const number = fill ? one_line::scalar(*at) : std::string();
-        bool const first = at == value.begin();
-        if (!first) out += ',';
-        if (fill && !first && out.size() - begin + number.size() + 2 <= width) {
-            out += ' ';
-        } else {
-            out += '\n';
-            begin = out.size();
-            out.append(indent + 2, ' ');
-        }
-        if (object) out += text(ordered_json(at.key()).dump(), ": ");
-        if (fill) out += number;
-        else append_json(out, *at, indent + 2, out.size() - begin + 1);
-    }
-    out += '\n';
-    out.append(indent, ' ');
-    out += object ? '}' : ']';
-}
+void append_json(std::string& out, ordered_json const& value, std::size_t indent, std::size_t column);
 } // namespace detail
 
 /// Writes `value` and a newline. Arrays and objects that fit are on one line of at most 150 columns, the root excepted; lists of scalars fill
 /// lines. The same value
 /// makes the same bytes everywhere. Throws `invalid_input` on a number that is not finite and on a string that is not UTF-8, and where the
 /// stream fails.
-inline void write_json(std::ostream& out, ordered_json const& value) {
-    std::string document;
-    try {
-        detail::append_json(document, value, 0, 0);
-    } catch (ordered_json::type_error const&) {
-        throw invalid_input("a string to be written is not UTF-8: JSON holds no other");
-    }
-    document += '\n';
-    out.write(document.data(), static_cast<std::streamsize>(document.size()));
-    if (!out) throw invalid_input("JSON of ", document.size(), " bytes cannot be written: the stream has failed");
-}
+void write_json(std::ostream& out, ordered_json const& value);
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/json/json_writer.ipp>
+#endif

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/fabric/network/disjoint_rings.hpp>
@@ -142,61 +143,14 @@ namespace detail {
 }
 
 /// `n` in at most `dimensions` factors, ascending: again and again the smallest whose power would reach what is left.
-[[nodiscard]] inline std::vector<std::uint32_t> even_extents(std::uint32_t n, std::uint32_t dimensions) {
-    std::vector<std::uint32_t> out;
-    for (; n > 1 && dimensions > 0; --dimensions) {
-        auto const reaches = [&](std::uint64_t extent) { // extent^dimensions >= n
-            std::uint64_t product = 1;
-            for (std::uint32_t d = 0; d < dimensions && product < n; ++d) product *= extent;
-            return product >= n;
-        };
-        std::uint32_t extent = 2;
-        while (n % extent != 0 || !reaches(extent)) ++extent;
-        out.push_back(extent);
-        n /= extent;
-    }
-    if (out.empty()) out.push_back(1);
-    std::sort(out.begin(), out.end());
-    return out;
-}
+[[nodiscard]] std::vector<std::uint32_t> even_extents(std::uint32_t n, std::uint32_t dimensions);
 
-[[nodiscard]] inline fabric::network named_torus(fabric_options const& o, link_description const& interface) {
-    if (o.extents.empty() && o.degree < 2 && o.servers > 1)
-        throw invalid_input("degree is ", o.degree, ": must be at least 2, two interfaces for each dimension");
-    fabric::check_servers(o.servers, "torus");
-    auto out = fabric::torus(o.extents.empty() ? even_extents(o.servers, o.degree / 2) : o.extents, interface);
-    if (out.servers != o.servers)
-        throw invalid_input("extents are ", option_value<std::vector<std::uint32_t>>::print(o.extents), ", which are ", out.servers,
-                            " servers: must be as many as servers, ", o.servers);
-    return out;
-}
+[[nodiscard]] fabric::network named_torus(fabric_options const& o, link_description const& interface);
 
-[[nodiscard]] inline fabric::network named_circulant(fabric_options const& o, link_description const& interface) {
-    if (!o.steps.empty()) return fabric::circulant(o.servers, o.steps, interface);
-    // Two servers have one step, which takes one interface.
-    if (o.servers > 2 && (o.degree < 2 || o.degree % 2 != 0))
-        throw invalid_input("degree is ", o.degree, ": must be even and positive, two interfaces for each step; or say which steps");
-    fabric::check_servers(o.servers, "circulant");
-    return fabric::circulant(o.servers, o.servers > 1 ? fabric::select_steps(o.servers, std::max(o.degree / 2, 1u)) : std::vector<std::uint32_t>{},
-                             interface);
-}
+[[nodiscard]] fabric::network named_circulant(fabric_options const& o, link_description const& interface);
 
-[[nodiscard]] inline fabric::network named_random(fabric_options const& o, link_description const& interface) {
-    if (std::uint64_t{o.servers} * o.degree % 2 != 0)
-        throw invalid_input("servers are ", o.servers, " of degree ", o.degree,
-                            ": servers * degree must be even, else an interface has no other end");
-    auto out = fabric::random_regular(o.servers, o.degree, o.wiring_seed, interface);
-    out.name = text("random regular, degree ", o.degree);
-    return out;
-}
+[[nodiscard]] fabric::network named_random(fabric_options const& o, link_description const& interface);
 
-/// Refuses a network of servers that takes more interfaces of one than it has.
-inline void check_interfaces(fabric::network const& n, std::uint32_t degree) {
-    if (n.switches > 0) return;
-    auto const used = fabric::degrees_of(n.servers, n.links);
-    if (auto const most = *std::max_element(used.begin(), used.end()); most > degree)
-        throw invalid_input("degree is ", degree, ": must be at least ", most, ", the interfaces that ", n.name, " takes of a server");
-}
 } // namespace detail
 
 /// The fabrics. Networks of switches give each server one link of degree * interface.
@@ -246,24 +200,7 @@ inline constexpr std::array fabrics{
 
 /// What the options say of servers: GPUs and links as nodes of the device have them (`topology::nodes`). Of a PCIe tree there is one switch, and the
 /// way to the interfaces is a GPU's PCIe link. Throws `invalid_input` on an unknown device or no GPUs.
-[[nodiscard]] inline fabric::server_options servers_of(fabric_options const& o) {
-    auto const* const device = find_device(o.device);
-    if (!device) throw invalid_input("device is '", o.device, "': must be one of ", known_devices());
-    if (o.gpus_per_server < 1) throw invalid_input("gpus_per_server is 0: must be at least 1");
-    if (constexpr std::chrono::hours day{24}; o.latency > day)
-        throw invalid_input("latency is ", std::chrono::duration_cast<std::chrono::seconds>(o.latency).count(), " s: must be at most a day");
-    auto const node = topology::complete({.count = 2, .gpus_per_node = o.gpus_per_server, .device = *device});
-    bool const pcie = node.intra == topology::intra_node::pcie;
-    fabric::server_options out{
-        .gpus_per_server = o.gpus_per_server,
-        .device = *device,
-        .inside = o.inside.value_or(node.intra == topology::intra_node::direct ? fabric::inside_server::direct : fabric::inside_server::one_switch),
-        .inside_link = node.intra_link,
-        .host_link = pcie ? node.intra_link : node.host_link,
-        .interface = {o.interface, std::chrono::duration_cast<picoseconds>(o.latency)}};
-    if (out.inside == fabric::inside_server::one_switch) out.inside_link.latency /= 2; // a node's is that from GPU to GPU
-    return out;
-}
+[[nodiscard]] fabric::server_options servers_of(fabric_options const& o);
 
 /// Which paths the options say.
 [[nodiscard]] inline fabric::routing_options paths_of(fabric_options const& o) { return {.policy = o.routing, .k = o.paths, .seed = o.wiring_seed}; }
@@ -278,22 +215,7 @@ inline constexpr std::string_view fabric_prefix = "fabric:";
 
 /// Takes "NAME,key=value,..." apart. Throws `invalid_input` naming the fabric, the option, its value and what is allowed: also on an option that
 /// only other fabrics have, and on `paths` without `k_shortest`.
-[[nodiscard]] inline asked_fabric read_fabric(std::string_view given) {
-    auto const asked = parse_settings(given);
-    asked_fabric out{&find_fabric(asked.name), {}};
-    auto const place = text("fabric ", asked.name);
-    set_options(out.options, asked.settings, place);
-    for (auto const& s : asked.settings) {
-        if (!has_fabric_option(*out.entry, s.key)) throw invalid_input(place, ": option '", s.key, "' is one of other fabrics");
-        if (s.key == "paths" && out.options.routing != fabric::routing::k_shortest)
-            throw invalid_input(place, ": option 'paths' is given, but routing is ", name_of(out.options.routing), ": must be k_shortest");
-    }
-    if (!out.entry->make && out.options.routing == fabric::routing::coin_change)
-        throw invalid_input(
-            place,
-            ": option 'routing' is coin_change: must be another, since not all wirings are circulants; shortest takes its paths where they are");
-    return out;
-}
+[[nodiscard]] asked_fabric read_fabric(std::string_view given);
 
 /// A fabric and the cluster that it makes.
 struct named_fabric {
@@ -303,20 +225,10 @@ struct named_fabric {
 
 /// The fabric of "NAME,key=value,..." and its cluster. Networks without rings of their own have those that `disjoint_rings` finds. Throws
 /// `invalid_input` naming the fabric and the rule that is broken, and on a fabric that depends on a model.
-[[nodiscard]] inline named_fabric make_fabric(std::string_view given) {
-    auto const [entry, options] = read_fabric(given);
-    if (!entry->make) throw invalid_input("fabric ", entry->name, ": is wired for a model, which is not known here: must be another");
-    try {
-        auto const servers = servers_of(options);
-        fabric::check_devices(options.servers, servers);
-        auto network = entry->make(options, servers.interface);
-        detail::check_interfaces(network, options.degree);
-        if (network.rings.empty()) network.rings = fabric::disjoint_rings(network);
-        auto cluster = fabric::server_cluster(network, paths_of(options), servers);
-        return {std::move(network), std::move(cluster)};
-    } catch (invalid_input const& e) {
-        throw invalid_input("fabric ", entry->name, ": ", e.what());
-    }
-}
+[[nodiscard]] named_fabric make_fabric(std::string_view given);
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/names/fabric_name.ipp>
+#endif

@@ -10,6 +10,7 @@
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/tuple.hpp>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/io/described/described.hpp>
@@ -88,12 +89,7 @@ inline constexpr std::array zoo_presets{
 };
 
 /// The names of all models and presets, comma separated.
-[[nodiscard]] inline std::string zoo_names() {
-    std::string out;
-    boost::hana::for_each(zoo, [&](auto const& entry) { out += text(out.empty() ? "" : ", ", entry.name); });
-    for (auto const& p : zoo_presets) out += text(", ", p.name);
-    return out;
-}
+[[nodiscard]] std::string zoo_names();
 
 /// Calls `f(entry, options)` for the model or preset of that name; the options are the model's defaults and what the preset sets.
 /// Throws `invalid_input` listing the names where there is none.
@@ -116,14 +112,10 @@ template <class F> void visit_model(std::string_view name, F&& f) {
 }
 
 /// The model of "NAME,key=value,...". Throws `invalid_input` naming the model, the option, its value and what is allowed.
-[[nodiscard]] inline graph::operator_graph make_model(std::string_view given) {
-    auto const asked = parse_settings(given);
-    graph::operator_graph out;
-    visit_model(asked.name, [&](auto const& entry, auto options) {
-        set_options(options, asked.settings, text("model ", asked.name));
-        out = entry.make(options);
-    });
-    return out;
-}
+[[nodiscard]] graph::operator_graph make_model(std::string_view given);
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/names/zoo.ipp>
+#endif

@@ -1,12 +1,12 @@
 #pragma once
 /// A plan as one HTML file that needs nothing else: summary, comparison, timeline, memory, network, search, graph, operators.
 
-#include <algorithm>
 #include <cstddef>
 #include <ostream>
 #include <string>
 #include <string_view>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/io/report/asset_core.hpp>
 #include <parsearch/io/report/asset_curve.hpp>
 #include <parsearch/io/report/asset_graph.hpp>
@@ -25,22 +25,10 @@ namespace parsearch::io {
 /// Writes the report of `d`. The page refers to nothing outside itself, runs without a network, and shows texts as they are, whatever characters
 /// they hold. The same data make the same bytes. Size: some 100 KB, about 12 bytes per task, 200 per operator.
 /// Throws `invalid_input` as `report_json` does, and where the stream fails.
-inline void write_report(std::ostream& stream, report_data const& d) {
-    // Inside a script element only "<" could end it.
-    auto const document = report_json(d).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    text_writer out(stream);
-    out.add("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>", html_text(d.title), "</title>\n", page::head,
-            "<style>\n", page::style, "</style>\n</head>\n", page::body, "<script type=\"application/json\" id=\"data\">");
-    for (std::size_t from = 0; from < document.size();) {
-        auto const at = std::min(document.find('<', from), document.size());
-        out.add(std::string_view(document).substr(from, at - from));
-        if (at < document.size()) out.add("\\u003c");
-        from = at + 1;
-    }
-    out.add("</script>\n<script>\n'use strict';\n", page::core_script, page::summary_script, page::timeline_script, page::memory_script,
-            page::network_script, page::curve_script, page::graph_script, page::operators_script, page::start_script,
-            "</script>\n</body>\n</html>\n");
-    out.finish("the report");
-}
+void write_report(std::ostream& stream, report_data const& d);
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/report/html_report.ipp>
+#endif

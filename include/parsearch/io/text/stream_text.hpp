@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 
 namespace parsearch::io {
@@ -46,19 +47,10 @@ class text_writer {
 
 /// `s` as text of an HTML element or attribute, or of an HTML-like label of DOT: characters with a meaning are escaped, control
 /// characters and what is not UTF-8 become U+FFFD.
-[[nodiscard]] inline std::string html_text(std::string_view s) {
-    auto const clean = nlohmann::json::parse(json_string(s)).get<std::string>();
-    std::string out;
-    for (char const c : clean) {
-        if (c == '&') out += "&amp;";
-        else if (c == '<') out += "&lt;";
-        else if (c == '>') out += "&gt;";
-        else if (c == '"') out += "&quot;";
-        else if (c == '\'') out += "&#39;";
-        else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) out += "\xef\xbf\xbd";
-        else out += c;
-    }
-    return out;
-}
+[[nodiscard]] std::string html_text(std::string_view s);
 
 } // namespace parsearch::io
+
+#ifndef PARSEARCH_IO_COMPILED
+#include <parsearch/io/text/stream_text.ipp>
+#endif

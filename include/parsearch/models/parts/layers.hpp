@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/conv.hpp>
@@ -83,21 +84,10 @@ template <class Options> tensor_ref images(operator_graph& g, std::string_view m
 }
 
 /// Convolution without bias, batch normalization and, if `activate`, ReLU.
-inline tensor_ref normalized_conv(operator_graph& g, std::string const& name, tensor_ref x, ops::conv2d conv, bool activate = true) {
-    conv.bias = false;
-    chain net{g, x};
-    net.then(name + ".conv", conv).then(name + ".norm", ops::batch_norm{});
-    if (activate) net.then(name + ".relu", relu);
-    return net.end;
-}
+tensor_ref normalized_conv(operator_graph& g, std::string const& name, tensor_ref x, ops::conv2d conv, bool activate = true);
 
 /// The loss of `logits`, [..., classes], against a graph input of labels, [...]. Names: "labels" and "loss", then `suffix`.
-inline void add_loss(operator_graph& g, tensor_ref logits, std::string const& suffix = {}) {
-    auto shape = g.shape(logits).extents;
-    shape.pop_back();
-    auto const labels = g.input("labels" + suffix, {std::move(shape), ops::dtype::i64});
-    g.add("loss" + suffix, ops::cross_entropy{}, logits, labels);
-}
+void add_loss(operator_graph& g, tensor_ref logits, std::string const& suffix = {});
 
 /// Whether a language model is trained, or generates text behind `cached` tokens that it has seen.
 struct generation {
@@ -121,3 +111,7 @@ inline void finish(chain const& net, generation const& how) {
 }
 
 } // namespace parsearch::models::detail
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/models/parts/layers.ipp>
+#endif

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/models/parts/layers.hpp>
 #include <parsearch/ops/embedding.hpp>
 #include <parsearch/ops/shape.hpp>
@@ -22,27 +23,12 @@ inline void check_sizes(std::string_view model, std::string_view option, std::sp
 
 /// Linear layers of the given sizes, each followed by ReLU: "name.fc1", "name.relu1", ... Their parameters are named after `parameter`
 /// where that is not empty.
-inline chain& perceptron(chain& net, std::string const& name, std::span<std::int64_t const> sizes, bool bias = true,
-                         std::string const& parameter = {}) {
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        auto const shared = parameter.empty() ? parameter : text(parameter, ".fc", i + 1);
-        net.then(text(name, ".fc", i + 1), ops::linear{.out = sizes[i], .bias = bias, .parameter = shared}).then(text(name, ".relu", i + 1), relu);
-    }
-    return net;
-}
+chain& perceptron(chain& net, std::string const& name, std::span<std::int64_t const> sizes, bool bias = true, std::string const& parameter = {});
 
 /// Tables of the given numbers of rows, "table1", "table2", ..., each looked up by `bag` indices of a sample and summed:
 /// tensors [batch, features].
-inline std::vector<tensor_ref> sparse_features(operator_graph& g, std::span<std::int64_t const> rows, std::int64_t features, std::int64_t bag,
-                                               std::int64_t batch, ops::dtype type) {
-    std::vector<tensor_ref> out;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        auto const name = text("table", i + 1);
-        auto const indices = g.input(name + ".index", {{batch, bag}, ops::dtype::i64});
-        out.push_back(g.add(name, ops::embedding_bag{.entries = rows[i], .features = features, .type = type}, indices));
-    }
-    return out;
-}
+std::vector<tensor_ref> sparse_features(operator_graph& g, std::span<std::int64_t const> rows, std::int64_t features, std::int64_t bag,
+                                        std::int64_t batch, ops::dtype type);
 
 /// The tensors joined along axis 1.
 inline tensor_ref join(operator_graph& g, std::string name, std::span<tensor_ref const> parts) {
@@ -62,3 +48,7 @@ inline void add_click_loss(chain& net) {
 }
 
 } // namespace parsearch::models::detail
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/models/parts/recommendation.ipp>
+#endif

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/models/parts/layers.hpp>
 #include <parsearch/ops/embedding.hpp>
 #include <parsearch/ops/lstm.hpp>
@@ -23,15 +24,7 @@ struct unrolled {
     [[nodiscard]] std::string weights(std::string const& layer) const { return shared ? layer : std::string{}; }
 };
 
-inline void check(std::string_view model, unrolled const& u) {
-    check_count(model, "layers", u.layers);
-    check_size(model, "hidden", u.hidden);
-    check_count(model, "steps", u.steps);
-    check_count(model, "layers * steps", u.layers * u.steps);
-    check_size(model, "vocabulary", u.vocabulary);
-    check_size(model, "batch", u.batch);
-    check_floating(model, u.type);
-}
+void check(std::string_view model, unrolled const& u);
 
 /// Name of the operator of `layer` in step `t`.
 [[nodiscard]] inline std::string at_step(std::string const& layer, std::int64_t t) { return text(layer, '.', t); }
@@ -54,27 +47,12 @@ struct lstm_stack {
     std::vector<state> states;
 
     /// States before the first step are graph inputs.
-    lstm_stack(operator_graph& graph, unrolled const& sizes, std::string prefix) : g(graph), u(sizes), name(std::move(prefix)) {
-        ops::tensor const shape{{u.batch, u.hidden}, u.type};
-        for (std::int64_t l = 1; l <= u.layers; ++l) {
-            tensor_ref const h = g.input(text(name, l, ".h"), shape), c = g.input(text(name, l, ".c"), shape);
-            states.emplace_back(h, c);
-        }
-    }
+    lstm_stack(operator_graph& graph, unrolled const& sizes, std::string prefix);
     /// States before the first step are those that another stack of as many layers has now.
     lstm_stack(std::string prefix, lstm_stack const& before) : g(before.g), u(before.u), name(std::move(prefix)), states(before.states) {}
 
     /// Makes step `t` on input `x`; the hidden state of the last layer.
-    tensor_ref step(tensor_ref x, std::int64_t t) {
-        for (std::size_t l = 0; l < states.size(); ++l) {
-            auto const layer = text(name, l + 1);
-            auto const& [h, c] = states[l];
-            auto const cell = g.add(at_step(layer, t), ops::lstm_cell{.hidden = u.hidden, .parameter = u.weights(layer)}, x, h, c);
-            states[l] = {cell[0], cell[1]};
-            x = cell[0];
-        }
-        return x;
-    }
+    tensor_ref step(tensor_ref x, std::int64_t t);
 };
 
 /// Output layer over the vocabulary and loss of step `t`.
@@ -83,3 +61,7 @@ inline void predict(operator_graph& g, unrolled const& u, tensor_ref x, std::int
 }
 
 } // namespace parsearch::models::detail
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/models/parts/unrolled.ipp>
+#endif

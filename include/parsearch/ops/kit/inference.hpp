@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops::kit {
@@ -30,26 +31,10 @@ inline constexpr double most_elements = 5e17;
 }
 
 /// Checks the number of inputs and that each has a sensible extent.
-inline void expect_inputs(std::span<tensor const> inputs, std::size_t least, std::size_t most) {
-    if (inputs.size() < least || inputs.size() > most)
-        throw invalid_input(inputs.size(), " inputs: must have ", least == most ? std::to_string(least) : text("at least ", least));
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        for (auto const e : inputs[i].extents)
-            if (e < 1 || e > largest_extent) throw invalid_input(shown(inputs, i), ": each extent must be between 1 and 2^40");
-        if (elements(inputs[i]) > most_elements) throw invalid_input(shown(inputs, i), ": has more than 5e17 elements");
-    }
-}
+void expect_inputs(std::span<tensor const> inputs, std::size_t least, std::size_t most);
 inline void expect_inputs(std::span<tensor const> inputs, std::size_t count) { expect_inputs(inputs, count, count); }
 
-inline void expect_rank(std::span<tensor const> inputs, std::size_t i, std::size_t least, std::size_t most) {
-    auto const rank = inputs[i].extents.size();
-    if (rank < least || rank > most)
-        throw invalid_input(shown(inputs, i), ": must have ",
-                            least == most  ? ""
-                            : rank < least ? "at least "
-                                           : "at most ",
-                            rank < least ? least : most, (rank < least ? least : most) == 1 ? " axis" : " axes");
-}
+void expect_rank(std::span<tensor const> inputs, std::size_t i, std::size_t least, std::size_t most);
 inline void expect_rank(std::span<tensor const> inputs, std::size_t i, std::size_t rank) { expect_rank(inputs, i, rank, rank); }
 inline void expect_least_rank(std::span<tensor const> inputs, std::size_t i, std::size_t least) { expect_rank(inputs, i, least, ~std::size_t{0}); }
 
@@ -61,12 +46,7 @@ inline void expect_extent(std::span<tensor const> inputs, std::size_t i, std::si
 [[nodiscard]] constexpr bool is_floating(dtype t) noexcept { return t <= dtype::bf16; }
 
 /// Checks that inputs `first`, ..., `last` have one floating-point type.
-inline void expect_floating(std::span<tensor const> inputs, std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i <= last; ++i) {
-        if (!is_floating(inputs[i].type)) throw invalid_input(shown(inputs, i), ": must have a floating-point type");
-        if (inputs[i].type != inputs[first].type) throw invalid_input(shown(inputs, i), ": must have the type of ", shown(inputs, first));
-    }
-}
+void expect_floating(std::span<tensor const> inputs, std::size_t first, std::size_t last);
 /// Checks that all inputs have one type.
 inline void expect_one_type(std::span<tensor const> inputs) {
     for (std::size_t i = 1; i < inputs.size(); ++i)
@@ -91,13 +71,7 @@ template <class... T> [[nodiscard]] std::int64_t checked_product(std::string_vie
 }
 
 /// The number of an axis; negative ones count from the end.
-[[nodiscard]] inline std::size_t axis_number(std::string_view option, std::int64_t axis, std::size_t rank) {
-    auto const n = static_cast<std::int64_t>(rank);
-    if (axis < -n || axis >= n)
-        throw invalid_input("option ", option, " is axis ", axis, ": must be between ", -n, " and ", n - 1, " for a tensor of ", rank,
-                            rank == 1 ? " axis" : " axes");
-    return static_cast<std::size_t>(axis < 0 ? axis + n : axis);
-}
+[[nodiscard]] std::size_t axis_number(std::string_view option, std::int64_t axis, std::size_t rank);
 
 /// The name of axis `i` of an activation, by the layouts of practice: sc, sle, schw; beyond four axes s, i, j, m, ...
 [[nodiscard]] inline std::string axis_name(std::size_t i, std::size_t rank) {
@@ -141,15 +115,7 @@ inline operand& add_output(operation& op, std::string name, dtype type, std::vec
     op.outputs.push_back({.name = std::move(name), .type = type, .axes = std::move(axes), .differentiable = is_floating(type)});
     return op.outputs.back();
 }
-inline operand& add_weight(operation& op, std::string_view parameter, std::string_view name, dtype type, std::vector<axis> axes,
-                           flop_count gradient_flops) {
-    op.weights.push_back({.name = std::string(name),
-                          .type = type,
-                          .axes = std::move(axes),
-                          .gradient_flops = gradient_flops,
-                          .parameter = parameter.empty() ? std::string() : text(parameter, '.', name)});
-    return op.weights.back();
-}
+operand& add_weight(operation& op, std::string_view parameter, std::string_view name, dtype type, std::vector<axis> axes, flop_count gradient_flops);
 
 /// What inference keeps for later iterations.
 inline void add_cache(operation& op, std::string name, dtype type, std::vector<axis> axes) {
@@ -157,17 +123,14 @@ inline void add_cache(operation& op, std::string name, dtype type, std::vector<a
 }
 
 /// The finished operation, once it is known to stay within the library's limits.
-[[nodiscard]] inline operation finished(operation op) {
-    if (op.dims.size() > max_dims) throw invalid_input("needs ", op.dims.size(), " iteration dims: at most ", max_dims, " are supported");
-    for (auto const* operands : {&op.inputs, &op.weights, &op.outputs})
-        for (auto const& o : *operands)
-            if (double const n = elements(tensor_of(o)); n > most_elements)
-                throw invalid_input("operand '", o.name, "' of shape ", to_string(tensor_of(o)), ": has more than 5e17 elements");
-    return op;
-}
+[[nodiscard]] operation finished(operation op);
 
 } // namespace parsearch::ops::kit
 
 namespace parsearch::ops::detail {
 using namespace kit;
 } // namespace parsearch::ops::detail
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/ops/kit/inference.ipp>
+#endif

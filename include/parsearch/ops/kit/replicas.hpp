@@ -1,8 +1,6 @@
 #pragma once
 /// Operations that run in copies or on partial sums: dims that repeat work.
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -10,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/ops/operation.hpp>
 
 namespace parsearch::ops {
@@ -18,34 +16,11 @@ namespace parsearch::ops {
 /// True where the value of `op` is linear in the operands of `summed` (bit i: operand i, inputs, then weights) taken together, the others held fixed:
 /// partial sums of these make partial sums of the results. Known of the library's own kinds, whose names an operation of a user's must have only
 /// where it is that; false of others.
-[[nodiscard]] inline bool linear_in(operation const& op, std::uint64_t summed) {
-    if (summed == 0) return true;
-    auto const operands = op.inputs.size() + op.weights.size();
-    if (operands > 63) return false;
-    auto const all = (std::uint64_t{1} << operands) - 1;
-    if ((summed & ~all) != 0) return false;
-    constexpr std::string_view jointly[]{"add",   "subtract",      "negate",  "scale",   "identity",  "concat",        "split",
-                                         "slice", "strided_slice", "reshape", "flatten", "transpose", "reduce_sum",    "reduce_mean",
-                                         "mean",  "expand",        "tile",    "pad",     "flip",      "cumulative_sum"};
-    if (std::find(std::begin(jointly), std::end(jointly), op.kind) != std::end(jointly)) return summed == all;
-    constexpr std::string_view in_each[]{"linear", "batched_matmul",   "einsum",           "conv2d",
-                                         "conv1d", "conv_transpose2d", "conv_transpose1d", "multiply"};
-    if (std::find(std::begin(in_each), std::end(in_each), op.kind) == std::end(in_each)) return false;
-    // A bias is added: it is summed with one of the factors.
-    bool const bias = op.kind != "multiply" && op.kind != "einsum" && operands == 3;
-    auto const last = std::uint64_t{1} << (operands - 1);
-    auto const factors = bias ? summed & ~last : summed;
-    return std::has_single_bit(factors) && (!bias || (summed & last) != 0);
-}
+[[nodiscard]] bool linear_in(operation const& op, std::uint64_t summed);
 
 /// True where the partial results of `op` are added up; those of maxima, products and norms join otherwise, and are no sums to anything linear. Taken
 /// to be true of kinds that are not the library's own.
-[[nodiscard]] inline bool adds_up(operation const& op) {
-    constexpr std::string_view otherwise[]{"reduce_max",     "reduce_min",         "reduce_product",  "reduce_l2",
-                                           "reduce_log_sum", "reduce_log_sum_exp", "max_global_pool", "norm_global_pool"};
-    auto const base = std::string_view(op.kind).substr(0, op.kind.find('+')); // "reduce_max+negate" is fused
-    return std::find(std::begin(otherwise), std::end(otherwise), base) == std::end(otherwise);
-}
+[[nodiscard]] bool adds_up(operation const& op);
 
 /// The dim of kind `k` of `op`, `copies` or `sums`, if it has one.
 [[nodiscard]] inline std::optional<std::uint32_t> replica_dim(operation const& op, dim_kind k) noexcept {
@@ -59,14 +34,7 @@ inline constexpr std::int64_t max_replicas = 1 << 20;
 
 /// Adds a dim of `n` copies or partial sums behind the others, of the name "copies" or "sums". Throws `invalid_input` where `n` is below 1 or above
 /// `max_replicas`, `op` has one, or no place for it.
-inline void add_replica_dim(operation& op, dim_kind kind, std::int64_t n) {
-    std::string_view const name = kind == dim_kind::copies ? "copies" : "sums";
-    auto const refuse = [&](auto const&... what) { throw invalid_input(op.kind, ": ", n, ' ', name, ": ", what...); };
-    if (n < 1 || n > max_replicas) refuse("must be from 1 to ", max_replicas);
-    if (replica_dim(op, kind)) refuse("it has a dim of this kind already");
-    if (op.dims.size() == max_dims) refuse("it has ", max_dims, " iteration dims, and can have no more");
-    op.dims.push_back({std::string(name), n, kind});
-}
+void add_replica_dim(operation& op, dim_kind kind, std::int64_t n);
 
 /// `op`, which may run in `n` copies, or any divisor: one more dim. Throws as `add_replica_dim`.
 [[nodiscard]] inline operation with_copies(operation op, std::int64_t n) {
@@ -75,31 +43,12 @@ inline void add_replica_dim(operation& op, dim_kind kind, std::int64_t n) {
 }
 /// `op`, which may run on up to `n` partial sums of its inputs in `summed` (bit i: input i): one more dim. Throws as `add_replica_dim`, and
 /// `invalid_input` where `summed` is empty, names no input, or the operation is not linear in these (`linear_in`).
-[[nodiscard]] inline operation with_sums(operation op, std::int64_t n, std::uint64_t summed) {
-    if (summed == 0 || (op.inputs.size() < 64 && summed >> op.inputs.size() != 0) || !linear_in(op, summed))
-        throw invalid_input(op.kind, ": partial sums of the inputs of mask ", summed, ": must be some of its ", op.inputs.size(),
-                            " inputs, in which it is linear");
-    add_replica_dim(op, dim_kind::sums, n);
-    for (std::size_t i = 0; i < op.inputs.size(); ++i) op.inputs[i].summed = i < 64 && (summed >> i & 1) != 0;
-    return op;
-}
+[[nodiscard]] operation with_sums(operation op, std::int64_t n, std::uint64_t summed);
 /// `op` without such dims.
-[[nodiscard]] inline operation without_replicas(operation op) {
-    for (auto const k : {dim_kind::copies, dim_kind::sums})
-        if (auto const d = replica_dim(op, k)) {
-            op.dims.erase(op.dims.begin() + static_cast<std::ptrdiff_t>(*d));
-            auto const renumber = [&](std::vector<operand>& operands) {
-                for (auto& o : operands) {
-                    o.summed = o.summed && k != dim_kind::sums;
-                    for (auto& a : o.axes)
-                        for (auto& t : a.terms) t.dim -= t.dim > *d;
-                }
-            };
-            renumber(op.inputs);
-            renumber(op.weights);
-            renumber(op.outputs);
-        }
-    return op;
-}
+[[nodiscard]] operation without_replicas(operation op);
 
 } // namespace parsearch::ops
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/ops/kit/replicas.ipp>
+#endif

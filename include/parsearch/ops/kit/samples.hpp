@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
 
@@ -44,45 +44,7 @@ namespace detail {
 /// of its work in every micro-batch; what is kept beside operands is divided evenly, as over shards. Throws `invalid_input` naming `name`, where it
 /// is not empty, and the rule where `part.n` is not positive or does not divide the samples, where a second dim is one of samples, where they index
 /// weights that are no caches, and where an axis holds samples in other than equal consecutive parts.
-[[nodiscard]] inline operation on_samples(operation op, batch_part part, std::string_view name) {
-    auto const n = part.n;
-    auto const refuse = [&](auto const&... what) {
-        throw invalid_input("micro-batches: ", name.empty() ? op.kind : text("operator '", name, "' (", op.kind, ')'), ' ', what...);
-    };
-    if (n < 1) refuse("is to run in ", n, " micro-batches: must be at least 1");
-    if (part.taken < 1 || part.taken > n) refuse("is to do ", part.taken, " of ", n, " parts: must be from 1 to ", n);
-    if (part.taken == n) return op;
-    auto const k = sample_dim(op);
-    if (!k) return op;
-    auto& samples = op.dims[*k];
-    if (samples.extent % n != 0) refuse("has ", samples.extent, " samples: ", n, " micro-batches must divide them");
-    for (auto other = *k + 1; other < op.dims.size(); ++other)
-        if (op.dims[other].kind == dim_kind::sample && op.dims[other].extent > 1)
-            refuse("has two dims of samples, '", samples.name, "' and '", op.dims[other].name, "': one can be divided");
-    auto const shorter = [&](std::int64_t extent) { return extent / n * part.taken; };
-    auto const less = [&](double amount) { return amount / static_cast<double>(n) * static_cast<double>(part.taken); };
-    auto const shorten = [&](std::vector<operand>& operands, bool weights) {
-        for (auto& o : operands) {
-            o.gradient_flops = less(o.gradient_flops);
-            if (o.touched_bytes > 0) o.touched_bytes = less(o.touched_bytes);
-            for (auto& a : o.axes) {
-                auto const* const t = detail::term_of(a, *k);
-                if (!t) continue;
-                if (weights && !o.cache) refuse("has weights '", o.name, "' of which each sample has its own: they can not be divided");
-                if (a.offset != 0 || a.extent != t->stride * samples.extent)
-                    refuse("has an axis of extent ", a.extent, " in '", o.name, "' that is not ", samples.extent,
-                           " equal parts of consecutive samples: it can not be divided");
-                a.extent = shorter(a.extent);
-            }
-        }
-    };
-    shorten(op.inputs, false);
-    shorten(op.weights, true);
-    shorten(op.outputs, false);
-    samples.extent = shorter(samples.extent);
-    for (auto* amount : amounts_of(op)) *amount = less(*amount);
-    return op;
-}
+[[nodiscard]] operation on_samples(operation op, batch_part part, std::string_view name);
 
 /// The dim along which `degrees` cut `op` by the speeds of devices.
 [[nodiscard]] inline std::optional<std::uint32_t> cut_dim(operation const& op, std::span<std::int32_t const> degrees) noexcept {
@@ -98,12 +60,7 @@ struct split_operation {
     [[nodiscard]] std::span<std::int32_t const> degrees() const noexcept { return {degree.data(), op.dims.size()}; }
 };
 /// A shard with `size` of the samples of `op` that `degrees` cut by speed along dim `k`, as one of an operator on no more samples.
-[[nodiscard]] inline split_operation on_samples(operation const& op, std::span<std::int32_t const> degrees, std::uint32_t k, std::int64_t size) {
-    split_operation out{.op = on_samples(op, {.n = op.dims[k].extent, .taken = size}, {})};
-    std::copy(degrees.begin(), degrees.end(), out.degree.begin());
-    out.degree[k] = 1;
-    return out;
-}
+[[nodiscard]] split_operation on_samples(operation const& op, std::span<std::int32_t const> degrees, std::uint32_t k, std::int64_t size);
 /// The largest shard.
 [[nodiscard]] inline split_operation on_most_samples(operation const& op, std::span<std::int32_t const> degrees, std::uint32_t k) {
     std::int64_t most = 1;
@@ -112,3 +69,7 @@ struct split_operation {
 }
 
 } // namespace parsearch::ops
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/ops/kit/samples.ipp>
+#endif

@@ -1,6 +1,7 @@
 #pragma once
 /// Sliding windows: what convolution and pooling share.
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 
@@ -20,21 +21,7 @@ struct window {
 /// The number of positions of the window on an axis of `extent`: floor((extent + paddings - span) / stride) + 1. `ceil_mode` rounds
 /// up instead, but no window starts in the padding behind (as PyTorch does). Throws `invalid_input` where an option is out of range or the
 /// window is longer than the padded axis.
-[[nodiscard]] inline std::int64_t window_positions(std::int64_t extent, window const& w, std::string_view axis_name, bool ceil_mode = false) {
-    checked("kernel", w.kernel);
-    checked("stride", w.stride);
-    checked("padding", w.padding, 0);
-    checked("padding_end", w.padding_end, -1);
-    checked("dilation", w.dilation);
-    std::int64_t const padded = extent + w.padding + w.behind();
-    if (static_cast<double>(w.dilation) * static_cast<double>(w.kernel - 1) + 1 > static_cast<double>(padded))
-        throw invalid_input("window of kernel ", w.kernel, " and dilation ", w.dilation, " along ", axis_name, ": must fit the padded extent ",
-                            padded);
-    std::int64_t const room = padded - w.span();
-    if (!ceil_mode) return room / w.stride + 1;
-    std::int64_t const positions = (room + w.stride - 1) / w.stride + 1;
-    return (positions - 1) * w.stride >= extent + w.padding ? positions - 1 : positions;
-}
+[[nodiscard]] std::int64_t window_positions(std::int64_t extent, window const& w, std::string_view axis_name, bool ceil_mode = false);
 
 /// The axis that the window reads while dim `d` counts its positions.
 [[nodiscard]] inline axis window_axis(std::int64_t extent, std::uint32_t d, window const& w) {
@@ -42,3 +29,7 @@ struct window {
 }
 
 } // namespace parsearch::ops::kit
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/ops/kit/window.ipp>
+#endif

@@ -1,11 +1,10 @@
 #pragma once
 /// A lower bound on all plans: with any number of micro-batches and stages, whatever is shared, computed again or offloaded.
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <stop_token>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/partition_options.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
@@ -25,20 +24,10 @@ namespace parsearch::pipeline {
 /// of all n bounds all plans. Of costs nothing is assumed: each n is asked of the oracle, as less work at once need not take longer in all.
 ///
 /// Complexity: that of a problem and of `sim::work_bound` for each n. Throws what the oracle throws, and `interrupted` once `stop` is requested.
-[[nodiscard]] inline picoseconds plan_bound(parallelization const& problem, partition_options const& options = {}, std::stop_token const& stop = {}) {
-    plan_rules const rules(problem, options);
-    constexpr auto most = std::numeric_limits<std::int64_t>::max();
-    auto least = most;
-    for (std::uint64_t n = 1; n <= rules.most_micro_batches(); ++n) {
-        if (!rules.divide_samples(n)) continue;
-        auto const count = static_cast<std::int64_t>(n);
-        auto const part = micro_batch_problem(problem, count);
-        sim::planner planner(part.workload());
-        planner.stop_at(stop);
-        auto const each = sim::work_bound(planner, part.space()).count();
-        least = std::min(least, each > most / count ? most : count * each);
-    }
-    return picoseconds{least};
-}
+[[nodiscard]] picoseconds plan_bound(parallelization const& problem, partition_options const& options = {}, std::stop_token const& stop = {});
 
 } // namespace parsearch::pipeline
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/pipeline/plans/plan_bound.ipp>
+#endif

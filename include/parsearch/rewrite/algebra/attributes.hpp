@@ -6,13 +6,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
@@ -27,18 +27,7 @@ struct fused_kind {
 };
 
 /// Reads a kind. "batch_norm_relu", which `ops::batch_norm` makes, is batch_norm, then relu.
-[[nodiscard]] inline fused_kind parts_of(std::string_view kind) {
-    fused_kind out;
-    for (std::size_t begin = 0, stage = 0; begin <= kind.size(); ++stage) {
-        auto const end = std::min(kind.find('+', begin), kind.size());
-        auto const part = kind.substr(begin, end - begin);
-        if (stage) out.stages.emplace_back(part);
-        else if (part == "batch_norm_relu") out = {"batch_norm", {"relu"}};
-        else out.base = part;
-        begin = end + 1;
-    }
-    return out;
-}
+[[nodiscard]] fused_kind parts_of(std::string_view kind);
 
 /// True where a stage of a fused kind reads a further tensor.
 [[nodiscard]] constexpr bool reads_another(std::string_view stage) noexcept { return stage == "add" || stage == "multiply"; }
@@ -54,14 +43,7 @@ struct fused_kind {
 }
 
 /// True where every axis of `o` is plain, each along a dim of its own.
-[[nodiscard]] inline bool is_plain(ops::operation const& op, ops::operand const& o) {
-    std::uint32_t seen = 0;
-    for (auto const& a : o.axes) {
-        if (!is_plain(op, a) || seen >> a.terms[0].dim & 1) return false;
-        seen |= std::uint32_t{1} << a.terms[0].dim;
-    }
-    return true;
-}
+[[nodiscard]] bool is_plain(ops::operation const& op, ops::operand const& o);
 
 /// True where output and input 0 have the same plain axes, there is one of each, and no weight: y = f(x), element by element.
 [[nodiscard]] inline bool is_unary(ops::operation const& op) {
@@ -77,15 +59,7 @@ enum class knowledge : std::uint8_t {
 };
 
 /// Kinds that the library does not know count as `positional`. Both common forms of gelu count as one function: descriptions do not tell them apart.
-[[nodiscard]] inline knowledge knowledge_of(std::string_view kind) noexcept {
-    using namespace std::string_view_literals;
-    constexpr std::array with_numbers{"leaky_relu"sv, "scale"sv, "shift"sv,        "power"sv, "elu"sv,          "celu"sv,
-                                      "clip"sv,       "round"sv, "hard_sigmoid"sv, "cast"sv,  "trigonometric"sv};
-    if (std::find(with_numbers.begin(), with_numbers.end(), kind) != with_numbers.end()) return knowledge::numbers;
-    for (auto const& f : ops::function_table)
-        if (f.name == kind) return kind == "mask" ? knowledge::positional : knowledge::told;
-    return knowledge::positional;
-}
+[[nodiscard]] knowledge knowledge_of(std::string_view kind) noexcept;
 
 /// True for unary kinds with f(a + b) = f(a) + f(b): these may follow partial sums.
 [[nodiscard]] constexpr bool is_additive(std::string_view kind) noexcept {
@@ -101,31 +75,7 @@ struct cut {
 
 namespace detail {
 /// How `parts` cut the space of `op`, whose operand `all` is plain; none where they do not cover one axis in order.
-[[nodiscard]] inline std::optional<cut> cut_of(ops::operation const& op, ops::operand const& all, std::span<ops::operand const> parts) {
-    if (!is_plain(op, all) || parts.empty()) return std::nullopt;
-    cut out;
-    for (auto const& p : parts)
-        if (p.axes.size() != all.axes.size() || p.type != all.type) return std::nullopt;
-    for (std::size_t a = 0; a < all.axes.size(); ++a)
-        if (std::any_of(parts.begin(), parts.end(), [&](auto const& p) { return p.axes[a].extent != all.axes[a].extent; })) out.axis = a;
-    std::int64_t begin = 0;
-    for (auto const& p : parts) {
-        for (std::size_t a = 0; a < all.axes.size(); ++a) {
-            auto expected = all.axes[a];
-            if (a == out.axis) {
-                expected.offset = -begin;
-                expected.extent = p.axes[a].extent;
-            }
-            if (!(p.axes[a] == expected)) return std::nullopt;
-        }
-        if (!all.axes.empty()) {
-            out.sizes.push_back(p.axes[out.axis].extent);
-            begin += out.sizes.back();
-        }
-    }
-    if (all.axes.empty() || begin != all.axes[out.axis].extent) return std::nullopt;
-    return out;
-}
+[[nodiscard]] std::optional<cut> cut_of(ops::operation const& op, ops::operand const& all, std::span<ops::operand const> parts);
 } // namespace detail
 
 /// Which axis a concat joins, and the sizes of its inputs. None where `op` is no concat of inputs alone.
@@ -141,18 +91,7 @@ namespace detail {
 }
 
 /// Axis i of the output is axis `result[i]` of the input. None where `op` is no transpose.
-[[nodiscard]] inline std::optional<std::vector<std::int64_t>> read_transpose(ops::operation const& op) {
-    if (op.kind != "transpose" || !op.weights.empty() || op.inputs.size() != 1 || op.outputs.size() != 1) return std::nullopt;
-    auto const &x = op.inputs[0], &y = op.outputs[0];
-    if (x.axes.size() != y.axes.size() || x.type != y.type || !is_plain(op, x) || !is_plain(op, y)) return std::nullopt;
-    std::vector<std::int64_t> out;
-    for (auto const& a : y.axes) {
-        auto const at = std::find(x.axes.begin(), x.axes.end(), a);
-        if (at == x.axes.end()) return std::nullopt;
-        out.push_back(at - x.axes.begin());
-    }
-    return out;
-}
+[[nodiscard]] std::optional<std::vector<std::int64_t>> read_transpose(ops::operation const& op);
 
 /// True for the same elements, in the same order, under another shape or the same.
 [[nodiscard]] inline bool is_reshape(ops::operation const& op) noexcept {
@@ -168,24 +107,7 @@ struct window {
 
 /// The windows of a convolution, one per spatial axis (numbers 2 and on of x, y and the weight). None where `op`, apart from fused stages, is
 /// no conv1d or conv2d.
-[[nodiscard]] inline std::optional<std::vector<window>> read_windows(ops::operation const& op) {
-    auto const base = parts_of(op.kind).base;
-    std::size_t const rank = base == "conv1d" ? 3 : base == "conv2d" ? 4 : 0;
-    if (!rank || op.inputs.empty() || op.weights.empty() || op.outputs.size() != 1) return std::nullopt;
-    auto const &x = op.inputs[0].axes, &w = op.weights[0].axes, &y = op.outputs[0].axes;
-    if (x.size() != rank || w.size() != rank || y.size() != rank) return std::nullopt;
-    std::vector<window> out;
-    for (std::size_t a = 2; a < rank; ++a) {
-        auto const kernel = w[a].extent;
-        bool const slides = w[a].terms.empty() && is_plain(op, y[a]) && x[a].terms.size() == 1 && x[a].terms[0].dim == y[a].terms[0].dim;
-        if (!slides || (kernel == 1 ? x[a].span != 1 : (x[a].span - 1) % (kernel - 1) != 0)) return std::nullopt;
-        out.push_back({.kernel = kernel,
-                       .stride = x[a].terms[0].stride,
-                       .padding = -x[a].offset,
-                       .dilation = kernel == 1 ? 1 : (x[a].span - 1) / (kernel - 1)});
-    }
-    return out;
-}
+[[nodiscard]] std::optional<std::vector<window>> read_windows(ops::operation const& op);
 
 /// True for operations whose output is a sum of products of inputs and weights that the axes tell: linear, matrix products, einsum, convolutions,
 /// and what else says that it is a matrix product. Fused stages do not count.
@@ -195,13 +117,10 @@ struct window {
 }
 
 /// Clears the names of parameters that only one weight of `model` has: none of them is shared, and rules are free to join or cut them.
-inline void forget_unshared(std::span<ops::operation> model) {
-    std::map<std::string, std::size_t, std::less<>> uses;
-    for (auto const& op : model)
-        for (auto const& w : op.weights) ++uses[w.parameter];
-    for (auto& op : model)
-        for (auto& w : op.weights)
-            if (!w.parameter.empty() && uses[w.parameter] == 1) w.parameter.clear();
-}
+void forget_unshared(std::span<ops::operation> model);
 
 } // namespace parsearch::rewrite
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/algebra/attributes.ipp>
+#endif

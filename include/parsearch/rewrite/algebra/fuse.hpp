@@ -1,11 +1,11 @@
 #pragma once
 /// An operation and the elementwise one behind it as one operation: what is between them is never written.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/rewrite/algebra/attributes.hpp>
@@ -13,87 +13,20 @@
 
 namespace parsearch::rewrite {
 
-namespace detail {
-/// Why nothing may be fused to `producer`; empty where something may.
-[[nodiscard]] inline std::string unfusible(ops::operation const& producer) {
-    if (producer.outputs.size() != 1) return text(producer.kind, " has ", producer.outputs.size(), " outputs: must have one");
-    if (producer.work == ops::work_class::source || producer.work == ops::work_class::view)
-        return text(producer.kind, " computes nothing: there is no work to fuse to");
-    return {};
-}
-
-/// `producer` with what `stage`, which reads its output as input `slot`, adds to it, but for further operands and the kind.
-[[nodiscard]] inline ops::operation with_stage(ops::operation producer, ops::operation const& stage, std::size_t slot, bool additive) {
-    auto& y = producer.outputs[0];
-    auto const& between = stage.inputs[slot];
-    // Both keep the tensor between them as an operand; now it is none, and is kept beside them.
-    if (y.saved || between.saved) producer.saved_bytes += static_cast<double>(ops::bytes_of(y));
-    auto const amounts = ops::amounts_of(producer);
-    auto const added = ops::amounts_of(stage);
-    for (std::size_t i = 0; i < amounts.size(); ++i) *amounts[i] += *added[i];
-    y.saved = stage.outputs[0].saved;
-    y.type = stage.outputs[0].type;
-    y.differentiable = stage.outputs[0].differentiable;
-    // The gradient of what is between the two is needed in any case: for every input and every weight.
-    if (between.differentiable) producer.backward_flops += between.gradient_flops;
-    if (producer.work == ops::work_class::memory) producer.work = ops::work_class::elementwise;
-    // f(a + b) is not f(a) + f(b): what is summed must be summed whole before.
-    if (!additive)
-        for (std::size_t k = 0; k < producer.dims.size(); ++k)
-            if (!ops::is_indexed_by(y, k)) producer.dims[k].kind = ops::dim_kind::fixed;
-    return producer;
-}
-} // namespace detail
-
 /// `producer`, then the unary `function` of its output, as one operation of kind "<producer>+<function>" (a batch normalization and relu:
 /// "batch_norm_relu", as `ops::batch_norm` makes it). The tensor between them is not read, and written only where one of the two keeps it for
 /// backward: it counts as `saved_bytes`. The function's backward flops are `backward_flops`. Dims that the output lacks become fixed, since
 /// partial sums can not go through the function, unless it is additive (negate, scale, mask, identity).
 /// The caller knows that nothing else reads the tensor between them.
-[[nodiscard]] inline outcome<ops::operation> fused(ops::operation const& producer, ops::operation const& function) {
-    if (auto why = detail::unfusible(producer); !why.empty()) return refusal{std::move(why)};
-    if (!is_unary(function)) return refused(function.kind, " is no function of single elements of one tensor");
-    auto const &y = producer.outputs[0], &x = function.inputs[0];
-    if (!(ops::tensor_of(y) == ops::tensor_of(x)))
-        return refused(function.kind, " reads ", ops::to_string(ops::tensor_of(x)), ": ", producer.kind, " makes ",
-                       ops::to_string(ops::tensor_of(y)));
-    if (y.differentiable && !x.differentiable) return refused("no gradient flows through ", function.kind);
-    auto out = detail::with_stage(producer, function, 0, is_additive(function.kind));
-    if (producer.kind == "batch_norm" && function.kind == "relu" && producer.inputs.size() == 1) {
-        out.kind = "batch_norm_relu";
-        out.inputs[0].gradient_flops += out.backward_flops;
-        out.backward_flops = 0;
-    } else {
-        out.kind = text(producer.kind, '+', function.kind);
-    }
-    return out;
-}
+[[nodiscard]] outcome<ops::operation> fused(ops::operation const& producer, ops::operation const& function);
 
 /// `producer`, then `combination` (an add or multiply of two tensors of one shape, no weights), which reads its output as input `slot`: one operation
 /// of kind "<producer>+add" that has one more input, the last, with the output's axes. See `fused` of a function for what becomes of the rest. The
 /// caller knows that nothing else reads the tensor between them: not the other input of the combination either.
-[[nodiscard]] inline outcome<ops::operation> fused(ops::operation const& producer, ops::operation const& combination, std::size_t slot) {
-    if (auto why = detail::unfusible(producer); !why.empty()) return refusal{std::move(why)};
-    if (!reads_another(combination.kind) || combination.work != ops::work_class::elementwise || combination.inputs.size() != 2 ||
-        !combination.weights.empty() || combination.outputs.size() != 1)
-        return refused(combination.kind, " of ", combination.inputs.size(), " inputs and ", combination.weights.size(),
-                       " weights: only an add or multiply of two inputs can be fused");
-    if (slot > 1) return refused("a combination of two inputs has no input ", slot);
-    auto const& y = producer.outputs[0];
-    auto const& other = combination.inputs[1 - slot];
-    for (auto const* o : {&combination.inputs[0], &combination.inputs[1], &combination.outputs[0]})
-        if (!(ops::tensor_of(*o) == ops::tensor_of(y)) || o->axes != combination.outputs[0].axes || !is_plain(combination, *o))
-            return refused(combination.kind, " of ", ops::to_string(ops::tensor_of(combination.inputs[0])), " and ",
-                           ops::to_string(ops::tensor_of(combination.inputs[1])), ": both must be ", ops::to_string(ops::tensor_of(y)), ", what ",
-                           producer.kind, " makes");
-    if (y.differentiable && !combination.inputs[slot].differentiable) return refused("no gradient flows through ", combination.kind);
-    auto further = other;
-    further.name = text("x", producer.inputs.size());
-    further.axes = y.axes;
-    auto out = detail::with_stage(producer, combination, slot, false);
-    out.inputs.push_back(std::move(further));
-    out.kind = text(producer.kind, '+', combination.kind);
-    return out;
-}
+[[nodiscard]] outcome<ops::operation> fused(ops::operation const& producer, ops::operation const& combination, std::size_t slot);
 
 } // namespace parsearch::rewrite
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/algebra/fuse.ipp>
+#endif

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <parsearch/concepts/device_topology.hpp>
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/rewrite/joint/graph_pricer.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
@@ -38,15 +38,7 @@ class joint_cache {
 
     /// Throws `invalid_input` where `problem` has another topology or other options of simulation than the problem for which this was made. That
     /// oracles are equal is a precondition.
-    void require_like(parallelization const& problem) const {
-        auto const &mine = base_->topology, &other = problem.topology();
-        if (!(mine == other))
-            throw invalid_input("joint: the cache is of a topology of ", mine.devices.size(), " devices and ", mine.links.size(),
-                                " links, the problem's has ", other.devices.size(), " and ", other.links.size(),
-                                ": must be the same ones, with the same routes and rings");
-        if (!(base_->options == problem.options()))
-            throw invalid_input("joint: the cache is of other options of simulation than the problem's: must be the same");
-    }
+    void require_like(parallelization const& problem) const;
 
   private:
     static graph_pricer_options limited(sim::workload const& w, graph_pricer_options options) {
@@ -68,3 +60,7 @@ class joint_cache {
 };
 
 } // namespace parsearch::rewrite
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/joint/joint_cache.ipp>
+#endif

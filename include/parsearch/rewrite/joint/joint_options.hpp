@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <vector>
 
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/rewrite/joint/graph_pricer_options.hpp>
 #include <parsearch/rewrite/rules/graph_rule.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
@@ -43,12 +43,10 @@ struct joint_options {
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
-inline void validate(joint_options const& o) {
-    search::require_budget(search::budget_of(o), "joint");
-    if (!(o.alpha >= 1 && o.alpha <= 1e6)) throw invalid_input("joint: option 'alpha' is ", o.alpha, ": must be from 1 to 1e6");
-    if (o.segment_operators < 1) throw invalid_input("joint: option 'segment_operators' is 0: must be at least 1");
-    if (o.beam < 1) throw invalid_input("joint: option 'beam' is 0: must be at least 1");
-    validate(o.pricing);
-}
+void validate(joint_options const& o);
 
 } // namespace parsearch::rewrite
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/joint/joint_options.ipp>
+#endif

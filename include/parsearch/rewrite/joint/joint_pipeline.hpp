@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/partition.hpp>
 #include <parsearch/problem/problem.hpp>
@@ -66,13 +67,7 @@ class relay {
 
     search::verdict operator()(rewritten_graph event) { return priced(event); }
     search::verdict operator()(pipeline::simulated_pipeline event) { return priced(event); }
-    search::verdict operator()(search::improved<picoseconds> event) {
-        if (!(event.cost < best_)) return go_on();
-        event.evaluation += done_;
-        event.before = std::exchange(best_, event.cost);
-        ++improved_;
-        return told(to_(event));
-    }
+    search::verdict operator()(search::improved<picoseconds> event);
     search::verdict operator()(simulated_graph const& event) {
         graphs_.push_back({event.plan, event.cost});
         return told(to_(simulated_graph{event.evaluation + done_, event.rank, event.plan, event.cost}));
@@ -109,13 +104,7 @@ class relay {
 } // namespace detail
 
 /// `o` with what a part of the search that ended by itself has left of its budget, and with `bound` as one; none where it has left no evaluations.
-[[nodiscard]] inline std::optional<pipeline::partition_options> left_of(pipeline::partition_options o, search_stats const& used, picoseconds bound) {
-    o.bound = std::min(o.bound.value_or(bound), bound);
-    if (o.evaluations) *o.evaluations -= std::min(*o.evaluations, used.evaluations);
-    if (o.time) *o.time -= std::min(*o.time, std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(used.seconds)));
-    if (o.evaluations == 0) return {};
-    return o;
-}
+[[nodiscard]] std::optional<pipeline::partition_options> left_of(pipeline::partition_options o, search_stats const& used, picoseconds bound);
 
 /// The best of the pipelines that `pipeline::partition` finds for each of `graphs`, of operators of `problem` rewritten; each begins with the
 /// strategy of its plan, and with `options.bound` and the costs of those before as bounds. `options.starts` are not used: they are of the problem's
@@ -244,17 +233,12 @@ struct joint_pipeline_fn {
   private:
     /// The plan of the original with the operators of `problem` as they are: lifted, they are in topological order. Where some of them were folded
     /// into weights, or have not all the copies and partial sums that others have, the strategy is what the space has nearest to data parallelism.
-    static joint_plan in_own_numbers(joint_plan plan, parallelization const& problem) {
-        auto const& g = problem.graph();
-        bool same = plan.strategy.size() == g.size();
-        for (std::size_t k = 0; k < g.size() && same; ++k) same = plan.operators.operations[k].dims == g.operations[g.order[k]].dims;
-        auto strategy = problem.space().nearest(data_parallel(problem));
-        for (std::size_t k = 0; k < g.size() && same; ++k) strategy[g.order[k]] = plan.strategy[k];
-        plan.operators = g;
-        plan.strategy = std::move(strategy);
-        return plan;
-    }
+    static joint_plan in_own_numbers(joint_plan plan, parallelization const& problem);
 };
 inline constexpr joint_pipeline_fn joint_pipeline{};
 
 } // namespace parsearch::rewrite
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/joint/joint_pipeline.ipp>
+#endif

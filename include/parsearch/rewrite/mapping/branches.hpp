@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/rewrite/mapping/mapping_model.hpp>
 #include <parsearch/rewrite/mapping/mapping_tables.hpp>
 #include <parsearch/rewrite/mapping/resource_box.hpp>
@@ -25,13 +26,7 @@ struct way {
 using frontier = std::vector<way>;
 
 /// Leaves of `ways` those that no other is as good as, and that are below `limit` with `rest` more.
-inline void prune(frontier& ways, time rest, time limit) {
-    std::sort(ways.begin(), ways.end(), [](way const& a, way const& b) { return std::pair(a.inside, a.outside) < std::pair(b.inside, b.outside); });
-    std::size_t kept = 0;
-    for (auto const& w : ways)
-        if ((kept == 0 || w.outside < ways[kept - 1].outside) && plus(plus(w.inside, w.outside), rest) < limit) ways[kept++] = w;
-    ways.resize(kept);
-}
+void prune(frontier& ways, time rest, time limit);
 
 /// visit(inside, outside) for the ways to run `a` beside `b` that are not worse than another.
 template <class F> void side_by_side(frontier const& a, frontier const& b, F const& visit) {
@@ -394,3 +389,7 @@ template <class Solve> class branches {
 };
 
 } // namespace parsearch::rewrite::mapping
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/mapping/branches.ipp>
+#endif

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/ranges.hpp>
@@ -78,12 +79,7 @@ class mapping_limit : public invalid_input {
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
-inline void validate(mapping_options const& o) {
-    if (o.free_branches < 2 || o.free_branches > 8)
-        throw invalid_input("machine mapping: option 'free_branches' is ", o.free_branches, ": must be from 2 to 8");
-    if (o.table_limit < 1) throw invalid_input("machine mapping: option 'table_limit' is 0: must be at least 1");
-    if (o.effort < 1) throw invalid_input("machine mapping: option 'effort' is 0: must be at least 1");
-}
+void validate(mapping_options const& o);
 
 /// The edges of `m` as pairs of task numbers.
 template <MappingModel M> [[nodiscard]] std::vector<graph::task_edge> edges_of(M const& m) {
@@ -111,44 +107,7 @@ struct branch_groups {
     std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> ways;
     std::vector<std::vector<std::uint32_t>> members;
 
-    branch_groups(std::size_t branches, std::uint32_t free_branches) {
-        std::map<std::vector<std::uint32_t>, std::uint32_t> number;
-        auto const add = [&](std::vector<std::uint32_t> group) {
-            number.emplace(group, static_cast<std::uint32_t>(members.size()));
-            members.push_back(std::move(group));
-        };
-        if (branches > free_branches) {
-            for (std::uint32_t size = 1; size <= branches; ++size)
-                for (std::uint32_t first = 0; first + size <= branches; ++first) {
-                    std::vector<std::uint32_t> group(size);
-                    for (std::uint32_t n = 0; n < size; ++n) group[n] = first + n;
-                    add(std::move(group));
-                }
-        } else {
-            for (std::size_t size = 1; size <= branches; ++size)
-                for (std::uint32_t mask = 1; mask < 1u << branches; ++mask) {
-                    std::vector<std::uint32_t> group;
-                    for (std::uint32_t n = 0; n < branches; ++n)
-                        if (mask >> n & 1u) group.push_back(n);
-                    if (group.size() == size) add(std::move(group));
-                }
-        }
-        ways.resize(members.size());
-        for (std::size_t g = branches; g < members.size(); ++g) {
-            auto const& all = members[g];
-            if (branches > free_branches) {
-                for (std::size_t n = 1; n < all.size(); ++n)
-                    ways[g].emplace_back(number.at({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n)}),
-                                         number.at({all.begin() + static_cast<std::ptrdiff_t>(n), all.end()}));
-                continue;
-            }
-            for (std::uint32_t mask = 0; mask + 1 < 1u << (all.size() - 1); ++mask) { // the first member always on the first side
-                std::vector<std::uint32_t> sides[2] = {{all[0]}, {}};
-                for (std::size_t n = 1; n < all.size(); ++n) sides[!(mask >> (n - 1) & 1u)].push_back(all[n]);
-                ways[g].emplace_back(number.at(sides[0]), number.at(sides[1]));
-            }
-        }
-    }
+    branch_groups(std::size_t branches, std::uint32_t free_branches);
 };
 
 /// The time T(root, m.machine()) of the tasks of `m` under the views of numbers `views`, one per task, composed as `tree` says. T(part, box) is
@@ -230,3 +189,7 @@ template <MappingModel M>
 }
 
 } // namespace parsearch::rewrite
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/mapping/mapping_model.ipp>
+#endif

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
@@ -47,25 +48,10 @@ class meter {
         if (steps_ > next_) check();
     }
     /// The product of numbers of views; refuses tables of so many entries where that passes the limit.
-    [[nodiscard]] std::size_t entries(std::span<std::size_t const> sizes) const {
-        double wanted = 1;
-        for (auto const s : sizes) wanted *= static_cast<double>(s);
-        if (wanted > static_cast<double>(options_->table_limit))
-            throw mapping_limit(steps_, "a table of ", wanted, " entries, the views of ", sizes.size(),
-                                " tasks that depend on each other: option 'table_limit' allows ", options_->table_limit, "; give tasks fewer views");
-        std::size_t out = 1;
-        for (auto const s : sizes) out *= s;
-        return out;
-    }
+    [[nodiscard]] std::size_t entries(std::span<std::size_t const> sizes) const;
 
   private:
-    void check() {
-        if (steps_ > options_->effort)
-            throw mapping_limit(steps_, "more steps than the ", options_->effort, " that option 'effort' allows; give tasks fewer views");
-        if (options_->stopped && options_->stopped()) throw mapping_limit(steps_, "stopped before it was done");
-        constexpr std::uint64_t period = std::uint64_t{1} << 16;
-        next_ = options_->effort - steps_ < period ? options_->effort : steps_ + period;
-    }
+    void check();
 
     mapping_options const* options_;
     std::uint64_t steps_ = 0, next_ = 0;
@@ -88,34 +74,12 @@ class tables {
     [[nodiscard]] std::size_t views(std::uint32_t task) const { return costs[task_class[task]].size(); }
 
     /// The costs of edge number `edge` by views: those of the first view of `from` first; where `turned`, of `to`.
-    [[nodiscard]] time const* edge_costs(std::uint32_t edge, bool turned) {
-        auto& table = edge_costs_[edge_class[edge]];
-        auto const rows = views(edges[edge].first), columns = views(edges[edge].second);
-        if (table[0].empty()) read_edge(edge, table[0]);
-        if (turned && table[1].empty()) {
-            table[1].resize(table[0].size());
-            for (std::size_t r = 0; r < rows; ++r)
-                for (std::size_t c = 0; c < columns; ++c) table[1][c * rows + r] = table[0][r * columns + c];
-        }
-        return table[turned].data();
-    }
+    [[nodiscard]] time const* edge_costs(std::uint32_t edge, bool turned);
     /// The views of `task` that fit `box`, ascending, and the position of each view among these (views(task) where it does not fit).
     struct fitting {
         std::vector<std::uint32_t> views, place;
     };
-    [[nodiscard]] fitting const& fits(std::uint32_t task, resource_box const& box) {
-        auto const [at, missing] = fitting_.try_emplace({task_class[task], box});
-        if (missing) {
-            auto& f = at->second;
-            f.place.assign(views(task), static_cast<std::uint32_t>(views(task)));
-            for (std::uint32_t v = 0; v < views(task); ++v)
-                if (fits_view(task, v, box)) {
-                    f.place[v] = static_cast<std::uint32_t>(f.views.size());
-                    f.views.push_back(v);
-                }
-        }
-        return at->second;
-    }
+    [[nodiscard]] fitting const& fits(std::uint32_t task, resource_box const& box);
     /// A number for the class of `box`.
     [[nodiscard]] virtual std::uint32_t box_class(resource_box const& box) = 0;
 
@@ -214,3 +178,7 @@ template <MappingModel M> class model_tables final : public tables {
 };
 
 } // namespace parsearch::rewrite::mapping
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/mapping/mapping_tables.ipp>
+#endif

@@ -1,11 +1,11 @@
 #pragma once
 /// A set of graphs.
 
-#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
 
 namespace parsearch::rewrite::detail {
@@ -14,15 +14,14 @@ namespace parsearch::rewrite::detail {
 class seen_graphs {
   public:
     /// True where `g` is new.
-    bool add(parallel_graph const& g) {
-        auto& same = graphs_[g.hash()];
-        if (std::ranges::find(same, g) != same.end()) return false;
-        same.push_back(g);
-        return true;
-    }
+    bool add(parallel_graph const& g);
 
   private:
     std::unordered_map<std::uint64_t, std::vector<parallel_graph>> graphs_;
 };
 
 } // namespace parsearch::rewrite::detail
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/parallel/seen_graphs.ipp>
+#endif

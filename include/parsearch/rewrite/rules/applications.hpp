@@ -5,13 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
 #include <parsearch/rewrite/rules/rule.hpp>
 #include <parsearch/rewrite/rules/substitution.hpp>
@@ -45,28 +44,10 @@ struct applications {
 
 /// Applies `r` at each match in `g`, with each of `choices` of its parameters; where the source binds them all, once. `r` must have been checked.
 /// Complexity: O(m (V + E) log V) for m applications.
-[[nodiscard]] inline applications applications_of(parallel_graph const& g, rule const& r, std::span<bindings const> choices) {
-    applications out;
-    matcher const in(g);
-    std::set<std::vector<std::uint32_t>> places;
-    std::unordered_set<std::uint64_t> seen{g.hash()}; // the graphs themselves would take gigabytes on a large model
-    bindings const bound{};
-    for (auto const& m : in.find(r)) {
-        auto nodes = m.node;
-        std::ranges::sort(nodes);
-        places.insert(std::move(nodes));
-        bool const open = std::ranges::any_of(r.parameters, [&](auto const& p) { return !m.variables.contains(p); });
-        for (auto const& choice : open ? choices : std::span(&bound, 1))
-            if (auto const after = substitute(g, r, m, choice)) {
-                ++out.made;
-                out.graphs += seen.insert(after->hash()).second;
-            } else {
-                ++out.refused[after.why()];
-            }
-    }
-    out.places = places.size();
-    if (places.empty()) out.why_not = in.why_not(r);
-    return out;
-}
+[[nodiscard]] applications applications_of(parallel_graph const& g, rule const& r, std::span<bindings const> choices);
 
 } // namespace parsearch::rewrite
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/rules/applications.ipp>
+#endif

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/rewrite/rules/rule.hpp>
 
 namespace parsearch::rewrite {
@@ -13,21 +14,10 @@ using operator_set = std::vector<pattern_operator>;
 
 /// The operators of Unity's file, of degree 2: the four parallel ones, CONCAT of two and SPLIT in two along each dim, RELU, EW_ADD, EW_MUL, LINEAR
 /// with and without relu. 21 in all.
-[[nodiscard]] inline operator_set file_operators() {
-    operator_set out;
-    for (auto const type : {op_type::partition, op_type::combine, op_type::replicate, op_type::reduce})
-        for (int dim = 0; dim < 3; ++dim)
-            out.push_back({std::string(type), {}, {{std::string(op_key::parallel_dim), dim}, {std::string(op_key::parallel_degree), 2}}});
-    for (auto const type : {op_type::relu, op_type::ew_add, op_type::ew_mul}) out.push_back({std::string(type)});
-    for (int dim = 0; dim < 3; ++dim) {
-        out.push_back({std::string(op_type::concat),
-                       {},
-                       {{std::string(op_key::num_inputs), 2}, {std::string(op_key::axis), dim}, {std::string(op_key::num_dim), 3}}});
-        out.push_back({std::string(op_type::split), {}, {{std::string(op_key::num_outputs), 2}, {std::string(op_key::axis), dim}}});
-    }
-    for (int activation = 0; activation <= 2; activation += 2)
-        out.push_back({std::string(op_type::linear), {}, {{std::string(op_key::activation), activation}}});
-    return out;
-}
+[[nodiscard]] operator_set file_operators();
 
 } // namespace parsearch::rewrite
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/rules/file_operators.ipp>
+#endif

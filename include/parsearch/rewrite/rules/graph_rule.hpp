@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
 #include <parsearch/rewrite/rules/rule.hpp>
@@ -40,21 +41,10 @@ class graph_rule {
 
 /// Substitution by `r`, at every match, for each of `choices` of the variables that its source leaves open; those that do not fit are left out.
 /// Throws `invalid_input` where the rule is not well formed.
-[[nodiscard]] inline graph_rule substitution_rule(rule r, std::vector<bindings> choices = {{}}) {
-    check(r);
-    auto name = r.name;
-    return {std::move(name), [r = std::move(r), choices = std::move(choices)](parallel_graph const& g) {
-                std::vector<rewritten> out;
-                for (auto const& m : matcher(g).find(r))
-                    for (auto const& c : choices)
-                        if (auto after = substitute(g, r, m, c)) {
-                            std::string what;
-                            for (auto const n : m.node)
-                                if (g[n]->kind == node_kind::compute) what += text(what.empty() ? "" : ", ", g[n]->name);
-                            out.push_back({*std::move(after), std::move(what)});
-                        }
-                return out;
-            }};
-}
+[[nodiscard]] graph_rule substitution_rule(rule r, std::vector<bindings> choices = {{}});
 
 } // namespace parsearch::rewrite
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/rules/graph_rule.ipp>
+#endif

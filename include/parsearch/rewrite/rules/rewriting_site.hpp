@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/ops/shape.hpp>
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
@@ -26,12 +27,7 @@ class rewriting_site {
 
     [[nodiscard]] parallel_graph const& graph() const noexcept { return graph_; }
     /// The operators that run in one task: their operands and outputs are in one part.
-    [[nodiscard]] std::vector<std::uint32_t> operators() const {
-        std::vector<std::uint32_t> out;
-        for (std::uint32_t n = 0; n < graph_.bound(); ++n)
-            if (is_operator(n)) out.push_back(n);
-        return out;
-    }
+    [[nodiscard]] std::vector<std::uint32_t> operators() const;
     [[nodiscard]] bool is_operator(std::uint32_t n) const {
         return graph_.contains(n) && graph_[n]->kind == node_kind::compute && is_unsplit(graph_[n]->split);
     }
@@ -45,12 +41,7 @@ class rewriting_site {
     }
 
     /// Who reads `t`; a result is read by nobody once more.
-    [[nodiscard]] std::vector<tensor_use> readers(tensor_ref t) const {
-        std::vector<tensor_use> out;
-        for (auto const& [slot, use] : uses_[t.producer])
-            if (slot == t.slot) out.push_back(use);
-        return out;
-    }
+    [[nodiscard]] std::vector<tensor_use> readers(tensor_ref t) const;
     [[nodiscard]] bool is_result(tensor_ref t) const { return std::ranges::find(graph_.results(), t) != graph_.results().end(); }
     /// The only operator that reads `t`, once; none where there are others, or it is a result.
     [[nodiscard]] std::optional<tensor_use> only_reader(tensor_ref t) const {
@@ -59,15 +50,7 @@ class rewriting_site {
         return all[0];
     }
     /// The operator behind each output of `n`, where each output is read by one operator only, as its input 0, and no result.
-    [[nodiscard]] std::optional<std::vector<std::uint32_t>> only_readers(std::uint32_t n) const {
-        std::vector<std::uint32_t> out;
-        for (std::uint32_t slot = 0; slot < operation(n).outputs.size(); ++slot) {
-            auto const use = only_reader({n, slot});
-            if (!use || use->operand != 0) return {};
-            out.push_back(use->reader);
-        }
-        return out;
-    }
+    [[nodiscard]] std::optional<std::vector<std::uint32_t>> only_readers(std::uint32_t n) const;
     /// True where `t` is a weight that nobody else reads, or one that is computed of weights alone for one reader: with a border of zeros, scaled.
     /// What is joined already counts not: where several may be joined, that is done at once.
     [[nodiscard]] bool own_weight(tensor_ref t) const {
@@ -89,12 +72,7 @@ class rewriting_site {
 };
 
 /// Adds a concat of `parts` along `axis`; of one part none.
-inline tensor_ref joined_tensors(parallel_graph& g, std::string const& name, std::vector<tensor_ref> parts, std::size_t axis) {
-    if (parts.size() == 1) return parts[0];
-    std::vector<ops::tensor> shapes;
-    for (auto const& t : parts) shapes.push_back(g.tensor(t).whole);
-    return {g.add_operator(name, ops::concat{.axis = static_cast<std::int64_t>(axis)}.infer(shapes), std::move(parts)), 0};
-}
+tensor_ref joined_tensors(parallel_graph& g, std::string const& name, std::vector<tensor_ref> parts, std::size_t axis);
 
 /// Makes a graph of `site`'s by `change(copy)`; none where shapes do not fit after all or it goes round in a cycle.
 template <class F> void attempt(std::vector<rewritten>& out, rewriting_site const& site, std::string what, F const& change) {
@@ -110,3 +88,7 @@ template <class F> void attempt(std::vector<rewritten>& out, rewriting_site cons
 } // namespace detail
 
 } // namespace parsearch::rewrite
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/rewrite/rules/rewriting_site.ipp>
+#endif

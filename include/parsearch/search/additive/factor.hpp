@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/search/additive/cost_network.hpp>
 
 namespace parsearch::search::additive {
@@ -24,15 +25,7 @@ template <class N> struct factor {
 };
 
 /// Where an entry of a table is, as a sum over variables: the stride of each variable of `scope`.
-[[nodiscard]] inline std::vector<std::size_t> strides_of(std::span<std::uint32_t const> scope, std::span<std::uint32_t const> sizes) {
-    std::vector<std::size_t> out(scope.size());
-    std::size_t stride = 1;
-    for (std::size_t i = scope.size(); i-- > 0;) {
-        out[i] = stride;
-        stride *= sizes[scope[i]];
-    }
-    return out;
-}
+[[nodiscard]] std::vector<std::size_t> strides_of(std::span<std::uint32_t const> scope, std::span<std::uint32_t const> sizes);
 
 namespace detail {
 /// Copies a matrix turned, in blocks that stay in the cache.
@@ -124,3 +117,7 @@ template <class N> class table_pool {
 };
 
 } // namespace parsearch::search::additive
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/additive/factor.ipp>
+#endif

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dominators.hpp>
 #include <parsearch/search/additive/cost_network.hpp>
 #include <parsearch/search/additive/dominance.hpp>
@@ -19,18 +20,7 @@ namespace parsearch::search::additive {
 namespace detail {
 
 /// The variables that separate what is before from what is behind: those that every path from a first to a last one passes.
-[[nodiscard]] inline std::vector<std::uint32_t> cuts_of(std::size_t variables, std::vector<link> const& links) {
-    if (links.empty()) return {};
-    std::vector<bool> first(variables, false), last(variables, false);
-    for (auto const& [a, b] : links) first[a] = last[b] = true;
-    auto const entry = static_cast<std::uint32_t>(variables), exit = entry + 1;
-    std::vector<graph::flow_edge> edges(links.begin(), links.end());
-    for (std::uint32_t v = 0; v < variables; ++v) {
-        if (first[v] && !last[v]) edges.emplace_back(entry, v);
-        if (last[v] && !first[v]) edges.emplace_back(v, exit);
-    }
-    return graph::dominators_between(variables + 2, edges, entry, exit);
-}
+[[nodiscard]] std::vector<std::uint32_t> cuts_of(std::size_t variables, std::vector<link> const& links);
 
 template <class N, class C>
 bool minimise_as(cost_tables<C> const& tables, double memory, std::function<void(std::span<std::uint32_t const>)> const& found,
@@ -67,3 +57,7 @@ bool minimise(cost_tables<C> const& tables, double memory, std::function<void(st
 }
 
 } // namespace parsearch::search::additive
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/additive/minimise.ipp>
+#endif

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/cost.hpp>
 
 namespace parsearch::search {
@@ -34,15 +35,7 @@ class temperature_rule {
     /// Counts a proposal that changed nothing, or one of equal or lower cost that did not improve.
     void passed() { ++unimproved_; }
     /// Counts a proposal above the current cost.
-    void worsened(bool accepted) {
-        ++unimproved_;
-        if (!adapts_) return;
-        ++worse_;
-        accepted_ += accepted ? 1 : 0;
-        if (worse_ < interval) return;
-        adapt(static_cast<double>(accepted_) - goal_);
-        worse_ = accepted_ = 0;
-    }
+    void worsened(bool accepted);
     /// Counts a proposal that improved on all before.
     void improved() { unimproved_ = 0; }
 
@@ -70,3 +63,7 @@ class temperature_rule {
 };
 
 } // namespace parsearch::search
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/chain/temperature.ipp>
+#endif

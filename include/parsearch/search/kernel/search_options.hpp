@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 
 namespace parsearch::search {
@@ -27,12 +28,7 @@ template <class Options> [[nodiscard]] budget budget_of(Options const& options) 
 }
 
 /// Throws `invalid_input` naming the algorithm, the option, its value and the rule.
-inline void require_budget(budget const& b, std::string_view algorithm) {
-    if (b.time && *b.time < std::chrono::nanoseconds::zero())
-        throw invalid_input(algorithm, ": option 'time' is ", b.time->count(), " ns: must not be negative");
-    if (b.evaluations && *b.evaluations == 0)
-        throw invalid_input(algorithm, ": option 'evaluations' is 0: must be at least 1, the start is priced too");
-}
+void require_budget(budget const& b, std::string_view algorithm);
 inline void require_fraction(double value, std::string_view algorithm, std::string_view option) {
     if (!(value >= 0 && value <= 1)) throw invalid_input(algorithm, ": option '", option, "' is ", value, ": must be between 0 and 1");
 }
@@ -58,3 +54,7 @@ inline void require_threads(std::uint64_t option, std::string_view algorithm) {
 }
 
 } // namespace parsearch::search
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/kernel/search_options.ipp>
+#endif

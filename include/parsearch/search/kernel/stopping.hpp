@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/search/kernel/events.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
 
@@ -53,34 +54,13 @@ class stopping {
 
     /// The reason to end now, if any. Cheap: the clock is read only where it matters, and at most once in `most_steps` calls
     /// where calls follow each other quickly.
-    [[nodiscard]] std::optional<stop_reason> due(std::uint64_t evaluations) {
-        if (stop_.stop_requested()) return stop_reason::stop_requested;
-        if (evaluations >= evaluations_) return stop_reason::evaluation_budget;
-        bool const patient = evaluations < patience_.min_evaluations;
-        if (patience_.of_evaluations > 0 && !patient &&
-            static_cast<double>(evaluations - improved_at_) >= patience_.of_evaluations * static_cast<double>(evaluations))
-            return stop_reason::no_improvement;
-        if (timed_ && --steps_left_ == 0) {
-            auto const now = look();
-            if (now >= time_) return stop_reason::time_budget;
-            if (patience_.of_time > 0 && !patient &&
-                static_cast<double>((now - improved_after_).count()) >= patience_.of_time * static_cast<double>(now.count()))
-                return stop_reason::no_improvement;
-        }
-        return {};
-    }
+    [[nodiscard]] std::optional<stop_reason> due(std::uint64_t evaluations);
 
     /// Whether the stop token asks for an end.
     [[nodiscard]] bool stop_requested() const noexcept { return stop_.stop_requested(); }
 
     /// Lets the search go on for so much more.
-    void extend(extension const& more) {
-        auto const raised = [](auto now, auto by, auto most) { return by > most - now ? most : now + by; };
-        if (more.evaluations) evaluations_ = raised(evaluations_, *more.evaluations, std::numeric_limits<std::uint64_t>::max());
-        if (more.time) time_ = raised(elapsed(), std::max(*more.time, std::chrono::nanoseconds::zero()), std::chrono::nanoseconds::max());
-        timed_ = timed_ || more.time;
-        steps_left_ = 1;
-    }
+    void extend(extension const& more);
     /// Evaluations that may still be made.
     [[nodiscard]] std::uint64_t left(std::uint64_t evaluations) const noexcept { return evaluations_ - std::min(evaluations_, evaluations); }
     /// Time that is left, at least 0.
@@ -101,16 +81,7 @@ class stopping {
     static constexpr std::uint32_t most_steps = 64;
 
     // Reads the clock; the more calls fit between two readings, the rarer the next one.
-    std::chrono::nanoseconds look() {
-        using namespace std::chrono_literals;
-        auto const now = elapsed();
-        auto const since = now - looked_after_;
-        if (since < 100us) steps_ = steps_ < most_steps ? steps_ * 2 : most_steps;
-        else if (since > 1ms) steps_ = 1;
-        steps_left_ = steps_;
-        looked_after_ = now;
-        return now;
-    }
+    std::chrono::nanoseconds look();
 
     clock::time_point start_ = clock::now();
     std::stop_token stop_;
@@ -124,3 +95,7 @@ class stopping {
 };
 
 } // namespace parsearch::search
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/kernel/stopping.ipp>
+#endif

@@ -8,17 +8,13 @@
 #include <thread>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
+
 namespace parsearch::search {
 
 namespace detail {
 /// Tells the processor that a loop waits for another thread.
-inline void relax() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
+void relax() noexcept;
 
 /// Waits until `ready()`: briefly without giving up the processor, a while giving it to whoever has work, then through `sleep()`, which
 /// may wake for nothing.
@@ -40,14 +36,7 @@ template <class Ready, class Sleep> void wait_until(Ready const& ready, Sleep co
 class thread_team {
   public:
     /// Precondition: `threads` > 0. Throws `std::system_error` where a thread cannot be started.
-    explicit thread_team(std::size_t threads) {
-        try {
-            for (std::size_t n = 1; n < threads; ++n) threads_.emplace_back([this] { serve(); });
-        } catch (...) {
-            end();
-            throw;
-        }
-    }
+    explicit thread_team(std::size_t threads);
     thread_team(thread_team const&) = delete;
     thread_team& operator=(thread_team const&) = delete;
     ~thread_team() { end(); }
@@ -76,23 +65,10 @@ class thread_team {
         round_.notify_all();
     }
 
-    void serve() {
-        for (std::uint32_t seen = 0; !ending_.load();) {
-            detail::wait_until([&] { return round_.load() != seen; }, [&] { round_.wait(seen); });
-            seen = round_.load();
-            work(seen);
-        }
-    }
+    void serve();
 
     // Takes tasks of that round, the last first: a claim fails once another round has begun, since `next_` carries its number.
-    void work(std::uint32_t round) {
-        for (auto claimed = next_.load(); claimed >> 32 == round && static_cast<std::uint32_t>(claimed) > 0;) {
-            if (!next_.compare_exchange_weak(claimed, claimed - 1)) continue;
-            call_(task_, static_cast<std::uint32_t>(claimed) - 1);
-            if (left_.fetch_sub(1) == 1) left_.notify_all();
-            claimed = next_.load();
-        }
-    }
+    void work(std::uint32_t round);
 
     void (*call_)(void*, std::size_t) noexcept = nullptr;
     void* task_ = nullptr;
@@ -103,3 +79,7 @@ class thread_team {
 };
 
 } // namespace parsearch::search
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/threads/thread_team.ipp>
+#endif

@@ -1,12 +1,10 @@
 #pragma once
 /// A lower bound for spaces of any size: the least work of all operators, spread evenly over the devices.
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <map>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/ops/operation.hpp>
@@ -20,42 +18,11 @@ namespace parsearch::sim {
 
 /// The time that operator `op` takes of all devices together under `c`, forward and backward, on the kind of device that is fastest. Throws what the
 /// oracle throws.
-[[nodiscard]] inline std::int64_t work_of(planner& p, std::uint32_t op, space::configuration const& c) {
-    constexpr auto most = std::numeric_limits<std::int64_t>::max();
-    std::vector<std::int64_t> forward, backward; // by kind of device
-    p.time_operator(op, c, forward, backward);
-    auto least = most;
-    for (std::size_t kind = 0; kind < forward.size(); ++kind) least = std::min(least, saturating_sum(forward[kind], backward[kind]));
-    return least > most / c.shards() ? most : c.shards() * least;
-}
+[[nodiscard]] std::int64_t work_of(planner& p, std::uint32_t op, space::configuration const& c);
 
 /// Of each operator, `work_of` in the combination of degrees of `space` in which it is least; 0 of graph inputs. Complexity: O(combinations of
 /// degrees of operators that differ * kinds of devices) calls of the oracle.
-[[nodiscard]] inline std::vector<std::int64_t> least_work(planner& p, space::strategy_space const& space) {
-    auto const& g = p.input().graph;
-    std::vector<std::int64_t> out(g.size(), 0);
-    std::map<space::operator_space const*, std::vector<std::uint32_t>> before; // operators that differ, by their space
-    for (std::uint32_t op = 0; op < g.size(); ++op) {
-        if (g.operations[op].work == ops::work_class::source) continue;
-        auto const& all = space.of(op);
-        auto& others = before[&all];
-        auto const same = std::ranges::find_if(others, [&](auto other) {
-            return g.trains[other] == g.trains[op] && g.input_gradients(other) == g.input_gradients(op) && g.operations[other] == g.operations[op];
-        });
-        if (same != others.end()) {
-            out[op] = out[*same];
-            continue;
-        }
-        others.push_back(op);
-        out[op] = std::numeric_limits<std::int64_t>::max();
-        for (std::size_t split = 0; split < all.splits() && out[op] > 0; ++split) {
-            auto [at, end] = all.placements_of(split);
-            if (!ops::cut_dim(g.operations[op], all.degrees_of(split))) end = at + 1; // all placements take as long
-            for (; at < end; ++at) out[op] = std::min(out[op], work_of(p, op, all[at]));
-        }
-    }
-    return out;
-}
+[[nodiscard]] std::vector<std::int64_t> least_work(planner& p, space::strategy_space const& space);
 
 /// No strategy of `space` has a smaller makespan, wherever its shards are: a device does one task at a time, and no operator is less work than
 /// `least_work`. Of weights, messages and dependences it knows nothing. Complexity: as `least_work`. Throws what the oracle throws.
@@ -66,3 +33,7 @@ namespace parsearch::sim {
 }
 
 } // namespace parsearch::sim
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/sim/bounds/work_bound.ipp>
+#endif

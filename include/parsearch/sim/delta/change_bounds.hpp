@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/sim/delta/block_bounds.hpp>
 #include <parsearch/sim/delta/block_cache.hpp>
 #include <parsearch/sim/delta/block_graph.hpp>
@@ -22,23 +23,7 @@ class change_bounds {
 
     /// The forward and backward work of the busiest of the devices that an operator runs on as `with` in the place of `now`. `folded`: the
     /// schedule is of classes of resources. Complexity: O(shards).
-    [[nodiscard]] std::int64_t device_load(operator_blocks const& now, operator_blocks const& with, engine const& schedule, bool folded) {
-        auto const& kind = work_->topology.kind;
-        auto const sum = [](operator_shape const& s, std::size_t k) { return s.forward[k] + s.backward[k]; };
-        if (now.everywhere && with.everywhere && with.shape->forward.size() == 1)
-            return schedule.device_load() - sum(*now.shape, 0) + sum(*with.shape, 0);
-        auto const shards = with.configuration.shards();
-        std::int64_t most = 0;
-        for (auto const d : now.plan.devices) load_[d] -= sum(*now.shape, kind[d]);
-        for (std::int64_t n = 0; n < shards; ++n) {
-            auto const d = static_cast<std::uint32_t>(with.configuration.device(n));
-            load_[d] += sum(*with.shape, kind[d]);
-            most = std::max(most, load_[d] + schedule.load(folded ? cache_->folds()->class_of(d) : d));
-        }
-        for (auto const d : now.plan.devices) load_[d] = 0;
-        for (std::int64_t n = 0; n < shards; ++n) load_[static_cast<std::size_t>(with.configuration.device(n))] = 0;
-        return most;
-    }
+    [[nodiscard]] std::int64_t device_load(operator_blocks const& now, operator_blocks const& with, engine const& schedule, bool folded);
 
     /// The earliest makespan with operator `op` as `with` in the place of `now`, or any value above `limit` where it is later than that. `known` has
     /// the facts of the change but not its tails, which are found when they are needed; `schedule` is of the current strategy; `blocks(op)` answers
@@ -164,3 +149,7 @@ class change_bounds {
 };
 
 } // namespace parsearch::sim
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/sim/delta/change_bounds.ipp>
+#endif

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/sim/delta/engine_state.hpp>
 #include <parsearch/sim/delta/fifo_pass.hpp>
 #include <parsearch/sim/delta/in_order_pass.hpp>
@@ -30,18 +30,8 @@ class engine {
     [[nodiscard]] task_list const* tasks(std::uint32_t block) const noexcept { return tasks_[block]; }
 
     /// Null: none. Complexity: O(tasks of the block, before and after).
-    void set_tasks(std::uint32_t block, task_list const* with) {
-        if (!with && !tasks_[block]) return;
-        undo_tasks_.push_back({block, tasks_[block]});
-        place(block, with);
-        change(block);
-    }
-    void set_dependence(std::uint32_t arc, dependence const* with) {
-        if (!with && !state_.waits(arc)) return;
-        undo_waits_.push_back({arc, state_.waits(arc)});
-        state_.set_waits(arc, with);
-        change(state_.graph->arcs[arc].to);
-    }
+    void set_tasks(std::uint32_t block, task_list const* with);
+    void set_dependence(std::uint32_t arc, dependence const* with);
 
     /// Gives back memory that tasks now gone have taken, where it is most of it and more than `kept` tasks take. No proposal is open.
     void give_back(std::size_t kept = std::size_t{1} << 20) { state_.give_back(kept); }
@@ -56,16 +46,7 @@ class engine {
     }
 
     /// The makespan of the proposal; nothing, as soon as it is sure to be above `limits.bound`. Complexity: see `fifo_pass`, `in_order_pass`.
-    std::optional<std::int64_t> run(run_limits const& limits) {
-        state_.tidy();
-        ++state_.run;
-        state_.limits = limits;
-        state_.longest = 0;
-        state_.drop_checkpoints();
-        complete_ = order_ == discipline::fifo ? fifo_.run(state_) : in_order_.run(state_);
-        if (!complete_) state_.drop_checkpoints();
-        return complete_ ? std::optional(state_.longest) : std::nullopt;
-    }
+    std::optional<std::int64_t> run(run_limits const& limits);
     /// Reschedules all tasks, from time 0.
     std::int64_t run_whole() {
         state_.valid = false;
@@ -73,22 +54,7 @@ class engine {
     }
 
     /// Makes the proposal current. The schedule is kept where the last `run` since the first change was complete.
-    void commit() {
-        if (complete_) {
-            for (auto const b : state_.touched) {
-                state_.keep_times(b);
-                state_.summary[b].enabled = state_.blocks[b].next_enabled;
-                if (order_ == discipline::fifo) summarise(b);
-                else state_.summary[b].least_end = -1;
-            }
-            state_.keep_checkpoints();
-            makespan_ = state_.longest;
-            state_.valid = true;
-        } else if (!undo_tasks_.empty() || !undo_waits_.empty()) {
-            state_.valid = false;
-        }
-        finish();
-    }
+    void commit();
 
     /// Drops the proposal.
     void roll_back() noexcept {
@@ -121,28 +87,8 @@ class engine {
         state_.change(block);
         complete_ = false;
     }
-    void summarise(std::uint32_t b) noexcept {
-        auto ready = std::numeric_limits<std::int64_t>::max(), end = ready;
-        std::int64_t most = -1;
-        for (auto const& m : moments(b)) {
-            ready = std::min(ready, m.ready);
-            most = std::max(most, m.ready);
-            end = std::min(end, m.end);
-        }
-        auto& mine = state_.summary[b];
-        mine.least_ready = ready;
-        mine.most_ready = most;
-        mine.least_end = end;
-    }
-    void finish() noexcept {
-        for (auto const b : state_.changed) state_.blocks[b].changed = false;
-        state_.changed.clear();
-        state_.touched.clear();
-        undo_tasks_.clear();
-        undo_waits_.clear();
-        state_.drop_checkpoints();
-        complete_ = false;
-    }
+    void summarise(std::uint32_t b) noexcept;
+    void finish() noexcept;
 
     discipline order_;
     engine_state state_;
@@ -156,3 +102,7 @@ class engine {
 };
 
 } // namespace parsearch::sim
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/sim/delta/engine.ipp>
+#endif

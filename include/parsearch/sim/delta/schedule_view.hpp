@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/sim/delta/block_graph.hpp>
 #include <parsearch/sim/delta/engine.hpp>
@@ -22,15 +23,7 @@ namespace parsearch::sim {
 class schedule_view {
   public:
     schedule_view(block_graph const& g, graph::dense_graph const& network, std::size_t class_count, simulation_options const& options,
-                  resource_numbers const& r, bool folds)
-        : folded(folds), schedule(g, r, options.discipline), memory(network, r.devices, class_count, options), graph_(&g),
-          old_operators_(network.size(), 0), old_edges_(network.edges.size(), 0), old_classes_(class_count, 0) {
-        for (auto const& c : g.classes)
-            if (c.update != block_graph::none) schedule.count(c.update, false);
-        if (g.all_backward == block_graph::none) return;
-        all_backward->add(r.barrier(), 0);
-        schedule.set_tasks(g.all_backward, all_backward.get());
-    }
+                  resource_numbers const& r, bool folds);
 
     template <class Blocks> [[nodiscard]] auto const& parts(Blocks const& b) const noexcept { return folded ? *b.folded : b.parts; }
     void set_operator_memory(std::uint32_t op, operator_blocks const* b) {
@@ -80,15 +73,7 @@ class schedule_view {
         schedule.commit();
     }
     /// The current strategy is all here.
-    void is_up_to_date() noexcept {
-        auto const forget = [](std::vector<std::uint32_t>& list, std::vector<char>& old) {
-            for (auto const i : list) old[i] = 0;
-            list.clear();
-        };
-        forget(operators_, old_operators_);
-        forget(edges_, old_edges_);
-        forget(classes_, old_classes_);
-    }
+    void is_up_to_date() noexcept;
 
     bool folded;
     std::unique_ptr<task_list> all_backward = std::make_unique<task_list>();
@@ -106,3 +91,7 @@ class schedule_view {
 };
 
 } // namespace parsearch::sim
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/sim/delta/schedule_view.ipp>
+#endif

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/ops/shard.hpp>
@@ -32,23 +33,7 @@ struct shard_memory {
 };
 
 /// Of an input that is passed on in a ring a shard keeps its own part, see `ops::ring_parts`, and has room for another.
-[[nodiscard]] inline shard_memory memory_of(ops::operation const& op, std::span<std::int32_t const> degrees) {
-    if (auto const k = ops::cut_dim(op, degrees)) {
-        auto const most = ops::on_most_samples(op, degrees, *k);
-        return memory_of(most.op, most.degrees());
-    }
-    auto const box = ops::middle_shard(op, degrees);
-    shard_memory m;
-    for (auto const& o : op.inputs) {
-        auto const bytes = ops::shard_elements(o, box) * ops::size_of(o.type);
-        auto const parts = ops::ring_parts(op, o, degrees);
-        m.inputs.push_back(bytes / parts + (bytes % parts != 0));
-        if (parts > 1) m.on_the_way += m.inputs.back();
-    }
-    for (auto const& o : op.outputs) m.outputs.push_back(ops::shard_elements(o, box) * ops::size_of(o.type));
-    m.saved = static_cast<byte_count>(ops::work_of_shard(op.saved_bytes, op, degrees));
-    return m;
-}
+[[nodiscard]] shard_memory memory_of(ops::operation const& op, std::span<std::int32_t const> degrees);
 
 /// Bytes of optimizer state of the weights on one device: 4 per element and state, and a copy of 4 where weights have fewer.
 [[nodiscard]] inline byte_count optimizer_memory(held_weights const& h, std::int64_t states) noexcept {
@@ -110,17 +95,7 @@ class memory_account {
     }
 
   private:
-    void add_weights(sync_plan const& plan, simulation_options const& options, std::vector<memory_use>& out) const {
-        auto const states = cost_of(options.optimizer).states;
-        for (auto const& h : plan.held) {
-            auto& use = out[h.device];
-            use.weights += h.bytes;
-            use.cache += h.cache;
-            if (!options.training) continue;
-            use.gradients += h.gradients;
-            use.optimizer += optimizer_memory(h, states);
-        }
-    }
+    void add_weights(sync_plan const& plan, simulation_options const& options, std::vector<memory_use>& out) const;
 
     /// Where those keep it that read the tensor, as it is or through views.
     template <class Shards, class Devices, class PartOf>
@@ -136,22 +111,10 @@ class memory_account {
         }
     }
 
-    void keep(std::span<std::uint32_t const> where, byte_count bytes, std::uint32_t part) {
-        tally(where, bytes);
-        for_counted([&](std::uint32_t d, byte_count b) {
-            if (kept_[d] == 0) kept_devices_.push_back(d);
-            part_[d] = kept_[d] == 0 ? part : std::min(part_[d], part);
-            kept_[d] = std::max(kept_[d], b);
-        });
-    }
+    void keep(std::span<std::uint32_t const> where, byte_count bytes, std::uint32_t part);
 
     /// Bytes per device of shards of equal size, and a walk over them that clears the tally.
-    void tally(std::span<std::uint32_t const> where, byte_count bytes) {
-        for (auto const d : where) {
-            if (one_[d] == 0) counted_.push_back(d);
-            one_[d] += bytes;
-        }
-    }
+    void tally(std::span<std::uint32_t const> where, byte_count bytes);
     template <class F> void for_counted(F const& f) {
         for (auto const d : counted_)
             if (auto const bytes = std::exchange(one_[d], 0)) f(d, bytes);
@@ -164,3 +127,7 @@ class memory_account {
 };
 
 } // namespace parsearch::sim
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/sim/memory/memory_account.ipp>
+#endif

@@ -9,6 +9,8 @@
 #include <functional>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
+
 namespace parsearch::sim {
 
 /// A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan, J. ACM 37, 1990): no task that is pushed may be ready before the last one popped. Entries are kept
@@ -28,13 +30,7 @@ class ready_queue {
         std::push_heap(now_.begin(), now_.end(), std::greater<>());
     }
     /// Takes out the least task; there must be one.
-    std::uint32_t pop() {
-        if (now_.empty()) advance();
-        std::pop_heap(now_.begin(), now_.end(), std::greater<>());
-        auto const task = now_.back();
-        now_.pop_back();
-        return task;
-    }
+    std::uint32_t pop();
 
   private:
     struct entry {
@@ -47,18 +43,7 @@ class ready_queue {
         filled_ |= std::uint64_t{1} << bit;
     }
     /// Those that are ready first become `now_`.
-    void advance() {
-        auto const bit = static_cast<std::size_t>(std::countr_zero(filled_));
-        auto& first = later_[bit];
-        filled_ &= filled_ - 1;
-        last_ = std::min_element(first.begin(), first.end(), [](entry const& a, entry const& b) { return a.ready < b.ready; })->ready;
-        for (auto const& e : first) {
-            if (e.ready == last_) now_.push_back(e.task);
-            else put(e); // below `bit`
-        }
-        first.clear();
-        std::make_heap(now_.begin(), now_.end(), std::greater<>());
-    }
+    void advance();
 
     std::uint64_t last_ = 0;                     ///< when those of `now_` are ready
     std::uint64_t filled_ = 0;                   ///< a bit per list below that is not empty
@@ -67,3 +52,7 @@ class ready_queue {
 };
 
 } // namespace parsearch::sim
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/sim/schedule/ready_queue.ipp>
+#endif

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
+
 namespace parsearch::sim {
 
 /// What a task does.
@@ -70,30 +72,17 @@ class task_graph {
     }
 
     /// Empties the graph, keeping its memory.
-    void clear(std::uint32_t resource_count) {
-        resource.clear();
-        duration.clear();
-        kind.clear();
-        label.clear();
-        predecessors.clear();
-        first_predecessor.assign(1, 0);
-        ties.clear();
-        resources = resource_count;
-    }
+    void clear(std::uint32_t resource_count);
 
     /// Predecessor of the task that the next `add` makes. Precondition: `task` exists.
     void after(std::uint32_t task) { predecessors.push_back(task); }
 
     /// Adds a task with the predecessors named since the last one. Returns its number.
-    std::uint32_t add(std::uint32_t on, std::int64_t picoseconds, task_kind what, task_label who) {
-        auto const number = size();
-        resource.push_back(on);
-        duration.push_back(picoseconds);
-        kind.push_back(what);
-        label.push_back(who);
-        first_predecessor.push_back(static_cast<std::uint32_t>(predecessors.size()));
-        return number;
-    }
+    std::uint32_t add(std::uint32_t on, std::int64_t picoseconds, task_kind what, task_label who);
 };
 
 } // namespace parsearch::sim
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/sim/schedule/task_graph.ipp>
+#endif

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/core/make_set.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/operation.hpp>
@@ -73,45 +74,7 @@ struct held_tensor {
 namespace detail {
 
 /// Cuts parts that overlap (operators that share a tensor but split it differently) into parts that do not.
-[[nodiscard]] inline weight_parts refine(weight_parts parts) {
-    if (parts.size() < 2) return parts;
-    auto const axes = parts.begin()->first.size();
-    std::vector<std::vector<std::int64_t>> cuts(axes);
-    for (auto const& [r, shards] : parts)
-        for (std::size_t a = 0; a < axes; ++a) cuts[a].insert(cuts[a].end(), {r[a].begin, r[a].end});
-    for (auto& c : cuts) {
-        std::sort(c.begin(), c.end());
-        c.erase(std::unique(c.begin(), c.end()), c.end());
-    }
-    auto const first_cut = [&](region const& r, std::size_t a) {
-        return static_cast<std::size_t>(std::lower_bound(cuts[a].begin(), cuts[a].end(), r[a].begin) - cuts[a].begin());
-    };
-    // Distinct parts that are one cell of the cut grid each do not overlap.
-    bool const disjoint = std::all_of(parts.begin(), parts.end(), [&](auto const& part) {
-        for (std::size_t a = 0; a < axes; ++a)
-            if (cuts[a][first_cut(part.first, a) + 1] != part.first[a].end) return false;
-        return true;
-    });
-    if (disjoint) return parts;
-    weight_parts out;
-    for (auto const& [r, shards] : parts) {
-        // Every cell of the cut grid inside r, by odometer.
-        std::vector<std::size_t> first(axes), at(axes);
-        for (std::size_t a = 0; a < axes; ++a) first[a] = at[a] = first_cut(r, a);
-        for (bool more = true; more;) {
-            region cell(axes);
-            for (std::size_t a = 0; a < axes; ++a) cell[a] = {cuts[a][at[a]], cuts[a][at[a] + 1]};
-            auto& holders = out[cell];
-            holders.insert(holders.end(), shards.begin(), shards.end());
-            more = false;
-            for (std::size_t a = axes; a-- > 0 && !more;) {
-                more = cuts[a][++at[a]] < r[a].end;
-                if (!more) at[a] = first[a];
-            }
-        }
-    }
-    return out;
-}
+[[nodiscard]] weight_parts refine(weight_parts parts);
 } // namespace detail
 
 /// Bytes that the update of weights moves beside the optimizer's states: weight and gradient are read, the weight is written. Of a `sync_group` or
@@ -120,14 +83,7 @@ template <class Weights> [[nodiscard]] constexpr byte_count update_traffic(Weigh
 
 /// The update of `elements` parameters, those of `op` first, of which `traffic` is the `update_traffic`. Each 4-byte state is read and written. The
 /// shard is the whole of `op`.
-[[nodiscard]] inline ops::shard_work update_work(ops::operation const& op, std::int64_t elements, byte_count traffic, optimizer by) {
-    auto const rule = cost_of(by);
-    ops::shard_work work{.op = &op, .pass = ops::pass::update};
-    std::fill_n(work.degrees.begin(), op.dims.size(), 1);
-    work.flops = rule.flops * static_cast<double>(elements);
-    work.bytes = static_cast<double>(traffic) + 8.0 * static_cast<double>(rule.states * elements);
-    return work;
-}
+[[nodiscard]] ops::shard_work update_work(ops::operation const& op, std::int64_t elements, byte_count traffic, optimizer by);
 
 /// The weight tensors of operators `members` (one sharing class of `g`), those that share a name as one. `degrees(op)` answers for a member its
 /// degrees. Complexity: that of `plan_sync`.
@@ -208,3 +164,7 @@ template <class Degrees, class Devices>
 }
 
 } // namespace parsearch::sim
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/sim/task/gradient_sync.ipp>
+#endif

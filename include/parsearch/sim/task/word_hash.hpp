@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/space/configuration.hpp>
 
 namespace parsearch::sim {
@@ -21,14 +22,11 @@ struct word_hash {
         return static_cast<std::size_t>(h);
     }
     [[nodiscard]] std::size_t operator()(std::uint64_t word) const noexcept { return static_cast<std::size_t>(step(0, word)); }
-    [[nodiscard]] std::size_t operator()(space::configuration const& c) const noexcept {
-        std::uint64_t h = c.rank;
-        for (std::uint32_t k = 0; k < c.rank; ++k)
-            h = step(h, static_cast<std::uint64_t>(static_cast<std::uint32_t>(c.degree[k])) << 32 | static_cast<std::uint32_t>(c.stride[k]));
-        h = step(h, static_cast<std::uint32_t>(c.start));
-        for (auto const d : c.listed) h = step(h, static_cast<std::uint32_t>(d));
-        return static_cast<std::size_t>(h);
-    }
+    [[nodiscard]] std::size_t operator()(space::configuration const& c) const noexcept;
 };
 
 } // namespace parsearch::sim
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/sim/task/word_hash.ipp>
+#endif

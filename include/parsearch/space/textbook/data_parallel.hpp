@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/space/layout.hpp>
 #include <parsearch/space/strategy_space.hpp>
@@ -21,14 +22,8 @@ namespace detail {
 } // namespace detail
 
 /// Splits the sample dim as far as `degree` allows, on devices `stride` apart from `start`; see `sample_parts`.
-[[nodiscard]] inline configuration split_samples(ops::operation const& op, std::int64_t degree, std::int32_t stride = 1, std::int32_t start = 0,
-                                                 bool uneven = false) {
-    auto c = whole(op, start);
-    if (op.work == ops::work_class::source) return whole(op);
-    if (auto const k = detail::first_dim(op, ops::dim_kind::sample)) c.degree[*k] = sample_parts(op.dims[*k].extent, degree, uneven);
-    lay_out(c, inner_dims_first(op), stride);
-    return c;
-}
+[[nodiscard]] configuration split_samples(ops::operation const& op, std::int64_t degree, std::int32_t stride = 1, std::int32_t start = 0,
+                                          bool uneven = false);
 
 /// Every operator splits its samples over all devices (over the largest divisor of the batch that is not more, but where `uneven`).
 [[nodiscard]] inline flat_strategy data_parallel(graph::dense_graph const& g, std::size_t devices, bool uneven = false) {
@@ -46,19 +41,10 @@ namespace detail {
 
 /// Data parallelism, but linear layers split their output features over all devices.
 /// Source: Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014.
-[[nodiscard]] inline flat_strategy one_weird_trick(graph::dense_graph const& g, std::size_t devices, bool uneven = false) {
-    auto s = data_parallel(g, devices, uneven);
-    for (std::size_t i = 0; i < g.size(); ++i) {
-        auto const& op = g.operations[i];
-        if (op.work != ops::work_class::matmul || op.weights.empty()) continue;
-        auto const k = detail::first_dim(op, ops::dim_kind::parameter);
-        if (!k) continue;
-        auto c = whole(op);
-        c.degree[*k] = largest_divisor(op.dims[*k].extent, static_cast<std::int64_t>(devices));
-        lay_out(c, inner_dims_first(op));
-        s[i] = c;
-    }
-    return s;
-}
+[[nodiscard]] flat_strategy one_weird_trick(graph::dense_graph const& g, std::size_t devices, bool uneven = false);
 
 } // namespace parsearch::space
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/space/textbook/data_parallel.ipp>
+#endif

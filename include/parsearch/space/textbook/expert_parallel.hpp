@@ -1,15 +1,13 @@
 #pragma once
 /// Parallelism of the experts of mixtures, after GShard.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include <parsearch/core/error.hpp>
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/space/strategy_space.hpp>
 #include <parsearch/space/textbook/data_parallel.hpp>
@@ -18,16 +16,6 @@
 namespace parsearch::space {
 
 namespace detail {
-
-/// The dim that numbers the experts of a product: a parameter dim of weights, input and output alike.
-[[nodiscard]] inline std::optional<std::uint32_t> expert_dim(ops::operation const& op) {
-    if (op.work != ops::work_class::matmul || op.weights.empty() || op.inputs.empty()) return std::nullopt;
-    for (std::uint32_t k = 0; k < op.dims.size(); ++k)
-        if (op.dims[k].kind == ops::dim_kind::parameter && op.dims[k].extent > 1 && ops::is_indexed_by(op.inputs[0], k) &&
-            ops::is_indexed_by(op.outputs[0], k) && std::ranges::all_of(op.weights, [&](auto const& w) { return ops::is_indexed_by(w, k); }))
-            return k;
-    return std::nullopt;
-}
 
 /// Two operators name the axes of one tensor by dims of their own: the other's dim along the axis of dim `k`.
 [[nodiscard]] inline std::optional<std::uint32_t> matching_dim(ops::operand const& from, ops::operand const& to, std::uint32_t k) {
@@ -38,42 +26,11 @@ namespace detail {
 
 /// The experts' dim of each operator of a mixture's experts: the products, what follows their outputs elementwise, and views that
 /// only they read.
-[[nodiscard]] inline std::vector<std::optional<std::uint32_t>> expert_dims(graph::dense_graph const& g) {
-    std::vector<std::optional<std::uint32_t>> dims(g.size());
-    for (auto const i : g.order) {
-        auto const& op = g.operations[i];
-        dims[i] = expert_dim(op);
-        if (dims[i] || !op.weights.empty() || g.in(i).empty()) continue;
-        auto const& e = g.in(i).front();
-        if (!dims[e.producer]) continue;
-        auto const k = matching_dim(g.operations[e.producer].outputs[e.slot], op.inputs[e.input], *dims[e.producer]);
-        if (k && op.dims[*k].kind == ops::dim_kind::attribute) dims[i] = k;
-    }
-    for (auto i = g.order.rbegin(); i != g.order.rend(); ++i) {
-        auto const& op = g.operations[*i];
-        if (op.work != ops::work_class::view || dims[*i] || g.out(*i).empty()) continue;
-        bool only = true;
-        for (auto const number : g.out(*i)) {
-            auto const& e = g.edges[number];
-            auto const& reader = g.operations[e.consumer];
-            auto const k = dims[e.consumer] ? matching_dim(reader.inputs[e.input], op.outputs[e.slot], *dims[e.consumer]) : std::nullopt;
-            only = only && k && (!dims[*i] || dims[*i] == k);
-            dims[*i] = k;
-        }
-        if (!only) dims[*i].reset();
-    }
-    return dims;
-}
+[[nodiscard]] std::vector<std::optional<std::uint32_t>> expert_dims(graph::dense_graph const& g);
 } // namespace detail
 
 /// How many experts each mixture of `g` has; of several the greatest common divisor; 1 where there are none.
-[[nodiscard]] inline std::int64_t experts_of(graph::dense_graph const& g) {
-    std::int64_t out = 0;
-    auto const dims = detail::expert_dims(g);
-    for (std::size_t i = 0; i < g.size(); ++i)
-        if (dims[i]) out = std::gcd(out, g.operations[i].dims[*dims[i]].extent);
-    return std::max<std::int64_t>(out, 1);
-}
+[[nodiscard]] std::int64_t experts_of(graph::dense_graph const& g);
 
 /// Of each operator, whether `with_experts_split` may split it.
 [[nodiscard]] inline std::vector<bool> has_experts(graph::dense_graph const& g) {
@@ -85,19 +42,8 @@ namespace detail {
 /// `s`, a strategy on `devices` devices, but the experts of each mixture are split over `degree` neighbours (over the largest common divisor of their
 /// number and `degree`), so that tokens travel to their experts and back, and only devices with the same experts exchange their gradients.
 /// Source: Lepikhin et al., GShard, ICLR 2021, section 3.2. Throws `invalid_input` where `degree` does not divide `devices`.
-[[nodiscard]] inline flat_strategy with_experts_split(graph::dense_graph const& g, flat_strategy s, std::size_t devices, std::size_t degree,
-                                                      bool uneven = false) {
-    if (degree < 1 || devices % degree != 0)
-        throw invalid_input("expert_parallel: degree is ", degree, ": must divide the number of devices, ", devices);
-    auto const dims = detail::expert_dims(g);
-    for (std::size_t i = 0; i < g.size(); ++i) {
-        if (!dims[i]) continue;
-        auto const group = std::gcd(g.operations[i].dims[*dims[i]].extent, static_cast<std::int64_t>(degree));
-        s[i] =
-            detail::split_in_groups(g.operations[i], *dims[i], static_cast<std::int32_t>(group), static_cast<std::int64_t>(devices) / group, uneven);
-    }
-    return s;
-}
+[[nodiscard]] flat_strategy with_experts_split(graph::dense_graph const& g, flat_strategy s, std::size_t devices, std::size_t degree,
+                                               bool uneven = false);
 
 /// Data parallelism, and experts as `with_experts_split` has them.
 [[nodiscard]] inline flat_strategy expert_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t degree, bool uneven = false) {
@@ -105,3 +51,7 @@ namespace detail {
 }
 
 } // namespace parsearch::space
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/space/textbook/expert_parallel.ipp>
+#endif

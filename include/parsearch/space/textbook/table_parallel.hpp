@@ -1,12 +1,12 @@
 #pragma once
 /// Tables that are looked up, each on one device.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/space/strategy_space.hpp>
 #include <parsearch/space/textbook/data_parallel.hpp>
@@ -15,21 +15,10 @@ namespace parsearch::space {
 
 /// Data parallelism, but each table that is looked up is whole on one device: the one that holds the fewest bytes of tables so far, in graph order.
 /// Source: Naumov et al., Deep learning recommendation model for personalization and recommendation systems, 2019, section 3.
-[[nodiscard]] inline flat_strategy table_parallel(graph::dense_graph const& g, std::size_t devices, bool uneven = false) {
-    auto s = data_parallel(g, devices, uneven);
-    std::vector<double> load(devices, 0);
-    std::vector<std::optional<std::int32_t>> place(g.size());
-    for (auto const i : g.order) {
-        auto const& op = g.operations[i];
-        if (op.weights.empty() || op.weights[0].touched_bytes < 0) continue;
-        auto& device = place[g.sharing[i]];
-        if (!device) {
-            device = static_cast<std::int32_t>(std::min_element(load.begin(), load.end()) - load.begin());
-            load[static_cast<std::size_t>(*device)] += static_cast<double>(ops::bytes_of(op.weights[0]));
-        }
-        s[i] = whole(op, *device);
-    }
-    return s;
-}
+[[nodiscard]] flat_strategy table_parallel(graph::dense_graph const& g, std::size_t devices, bool uneven = false);
 
 } // namespace parsearch::space
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/space/textbook/table_parallel.ipp>
+#endif

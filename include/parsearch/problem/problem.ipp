@@ -1,0 +1,45 @@
+#pragma once
+// `make_problem`: an operator graph, a device topology and a cost oracle become a search problem.
+
+#include <parsearch/problem/problem.hpp>
+
+namespace parsearch {
+
+PARSEARCH_INLINE space::flat_strategy operation_parallel(parallelization const& p) {
+    auto const per_node = topology::devices_per_node(p.topology());
+    if (per_node == 0) {
+        auto const& node = p.topology().node; // numbered from 0 by first use
+        auto const first = static_cast<std::size_t>(std::count(node.begin(), node.end(), node.front()));
+        std::size_t d = 0;
+        while (d + 1 < node.size() && node[d] == d / first) ++d;
+        throw invalid_input("operation_parallel: device ", d, " of ", node.size(), " is on node ", node[d], ", and node 0 has ", first,
+                            " devices: nodes must be of one size, each of consecutive devices");
+    }
+    return space::operation_parallel(p.graph(), p.topology().size(), per_node, p.space().options().uneven);
+}
+
+PARSEARCH_INLINE std::vector<space::named_strategy> expert_starts(parallelization const& p) {
+    std::vector<space::named_strategy> out;
+    auto const add = [&](std::string name, space::flat_strategy s) {
+        bool const known = std::any_of(out.begin(), out.end(), [&](auto const& other) { return other.strategy == s; });
+        if (!known) out.push_back({std::move(name), std::move(s)});
+    };
+    add("data_parallel", data_parallel(p));
+    add("one_weird_trick", one_weird_trick(p));
+    auto const& node = p.topology().node;
+    auto const on_one_node = [&](std::size_t degree) { // each group of neighbours
+        for (std::size_t d = 0; d < node.size(); ++d)
+            if (node[d] != node[d - d % degree]) return false;
+        return true;
+    };
+    auto const per_node = topology::devices_per_node(p.topology());
+    if (per_node > 0) add("operation_parallel", operation_parallel(p));
+    for (std::size_t degree = 2; degree <= node.size(); ++degree)
+        if (node.size() % degree == 0 && on_one_node(degree)) add(text("tensor_parallel_", degree), tensor_parallel(p, degree));
+    add("expert_parallel", expert_parallel(p));
+    if (per_node > 1) add(text("expert_parallel_", per_node), expert_parallel(p, per_node));
+    add("table_parallel", table_parallel(p));
+    return out;
+}
+
+} // namespace parsearch

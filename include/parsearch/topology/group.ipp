@@ -1,0 +1,140 @@
+#pragma once
+// The shape of a group of devices that runs a collective, read off the links between them.
+
+#include <numeric>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/topology/group.hpp>
+
+namespace parsearch::topology::detail {
+
+/// The members on one node.
+struct node_members {
+    std::uint32_t node = 0;
+    std::span<std::uint32_t const> members;
+};
+
+} // namespace parsearch::topology::detail
+
+namespace parsearch::topology::detail {
+
+PARSEARCH_INLINE void passages::add(std::uint32_t from, std::uint32_t to) {
+    picoseconds latency{0};
+    for (auto const link : topology_.route(from, to)) {
+        if (count_[link]++ == 0) passed_.push_back(link);
+        latency += topology_.links[link].latency;
+    }
+    latency_ = std::max(latency_, latency);
+}
+
+PARSEARCH_INLINE std::vector<link_use> passages::shares() const {
+    auto uses = seconds_per_byte();
+    double const slowest = slowest_of(uses);
+    for (auto& u : uses) u.share /= slowest;
+    return uses;
+}
+
+PARSEARCH_INLINE std::vector<link_use> passages::seconds_per_byte() const {
+    std::vector<link_use> out;
+    for (auto const l : passed_) out.push_back({l, static_cast<double>(count_[l]) / parts_ / topology_.links[l].rate.bytes_per_second});
+    std::sort(out.begin(), out.end(), [](link_use const& a, link_use const& b) { return a.link < b.link; });
+    return out;
+}
+
+/// The devices of a group, ascending, each once. Throws `invalid_input` on no members or a number that is no device.
+PARSEARCH_INLINE std::vector<std::uint32_t> group_members(dense_topology const& t, std::span<std::uint32_t const> members) {
+    std::vector<std::uint32_t> out(members.begin(), members.end());
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    if (out.empty()) throw invalid_input("a group of no devices: a collective needs at least one");
+    if (out.back() >= t.size()) throw invalid_input("device ", out.back(), " in a group: the topology has ", t.size());
+    return out;
+}
+
+/// The orders in which the topology's rings through exactly these `nodes` (ascending) pass them, as positions in `nodes`.
+PARSEARCH_INLINE std::vector<std::vector<std::size_t>> ring_orders(dense_topology const& t, std::span<node_members const> nodes) {
+    std::vector<std::vector<std::size_t>> out;
+    for (auto const& ring : t.rings) {
+        if (ring.size() != nodes.size()) continue;
+        std::vector<std::size_t> order;
+        for (auto const node : ring) {
+            auto const at = std::lower_bound(nodes.begin(), nodes.end(), node, [](node_members const& m, std::uint32_t n) { return m.node < n; });
+            if (at == nodes.end() || at->node != node) break;
+            order.push_back(static_cast<std::size_t>(at - nodes.begin()));
+        }
+        if (order.size() == nodes.size()) out.push_back(std::move(order));
+    }
+    return out;
+}
+
+} // namespace parsearch::topology::detail
+
+namespace parsearch::topology {
+
+PARSEARCH_INLINE ring_group describe_group(dense_topology const& t, std::span<std::uint32_t const> members) {
+    auto const ring = detail::group_members(t, members);
+    std::vector<std::uint32_t> by_node(ring);
+    std::stable_sort(by_node.begin(), by_node.end(), [&](auto a, auto b) { return t.node[a] < t.node[b]; });
+    std::vector<detail::node_members> nodes;
+    for (std::size_t i = 0, next = 0; i < by_node.size(); i = next) {
+        while (next < by_node.size() && t.node[by_node[next]] == t.node[by_node[i]]) ++next;
+        nodes.push_back({t.node[by_node[i]], std::span<std::uint32_t const>(by_node).subspan(i, next - i)});
+    }
+
+    ring_group out;
+    auto& shape = out.shape;
+    shape.size = static_cast<std::uint32_t>(ring.size());
+    shape.nodes = static_cast<std::uint32_t>(nodes.size());
+    for (auto const& node : nodes) shape.per_node = std::max(shape.per_node, static_cast<std::uint32_t>(node.members.size()));
+
+    auto orders = detail::ring_orders(t, nodes); // of nodes
+    std::size_t rings = orders.size();
+    if (orders.empty()) {
+        orders.emplace_back(nodes.size());
+        std::iota(orders.front().begin(), orders.front().end(), std::size_t{0});
+        rings = shape.nodes > 1 ? shape.per_node : 1;
+    }
+    detail::passages whole(t, rings);
+    for (std::size_t r = 0; r < rings; ++r) {
+        std::vector<std::uint32_t> through;
+        for (auto const k : orders[r % orders.size()])
+            for (std::size_t i = 0; i < nodes[k].members.size(); ++i) through.push_back(nodes[k].members[(r + i) % nodes[k].members.size()]);
+        whole.add_ring(through);
+    }
+    shape.ring_rate = whole.rate();
+    shape.ring_latency = whole.latency();
+    out.links = whole.shares();
+    if (shape.nodes == 1) { // the ring inside the node is the whole ring
+        shape.inside_rate = shape.ring_rate;
+        shape.inside_latency = shape.ring_latency;
+        if (shape.size > 2) shape.switch_rate = whole.reduction(ring.size());
+        return out;
+    }
+    detail::passages inside(t), between(t, orders.size());
+    for (auto const& node : nodes) inside.add_ring(node.members);
+    std::vector<std::uint32_t> one_per_node(nodes.size());
+    for (auto const& order : orders)
+        for (std::size_t j = 0; j < shape.per_node; ++j) {
+            for (std::size_t i = 0; i < order.size(); ++i) one_per_node[i] = nodes[order[i]].members[j % nodes[order[i]].members.size()];
+            between.add_ring(one_per_node);
+        }
+    shape.inside_rate = inside.rate();
+    shape.inside_latency = inside.latency();
+    shape.between_rate = between.rate();
+    shape.between_latency = between.latency();
+    return out;
+}
+
+PARSEARCH_INLINE ring_group with_exchange(dense_topology const& t, std::span<std::uint32_t const> members, ring_group g) {
+    auto const group = detail::group_members(t, members);
+    detail::passages all(t);
+    for (auto const a : group)
+        for (auto const b : group)
+            if (a != b) all.add(a, b);
+    g.shape.exchange_rate = {all.rate().bytes_per_second * static_cast<double>(group.size() - 1)};
+    g.shape.exchange_latency = all.latency();
+    g.links = all.shares();
+    return g;
+}
+
+} // namespace parsearch::topology

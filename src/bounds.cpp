@@ -1,2 +1,0 @@
-#include <parsearch/problem/surrogate.ipp>
-#include <parsearch/sim/bounds/strategy_bounds.ipp>

@@ -1,0 +1,16 @@
+#include <parsearch/io/display/comparison.ipp>
+#include <parsearch/io/display/differences.ipp>
+#include <parsearch/io/display/dot.ipp>
+#include <parsearch/io/display/explanation.ipp>
+#include <parsearch/io/display/listing.ipp>
+#include <parsearch/io/display/operator_names.ipp>
+#include <parsearch/io/display/task_names.ipp>
+#include <parsearch/io/display/timeline.ipp>
+#include <parsearch/io/report/graph_drawing.ipp>
+#include <parsearch/io/report/html_report.ipp>
+#include <parsearch/io/report/packed_numbers.ipp>
+#include <parsearch/io/report/report_blocks.ipp>
+#include <parsearch/io/report/report_data.ipp>
+#include <parsearch/io/report/report_network.ipp>
+#include <parsearch/io/text/stream_text.ipp>
+#include <parsearch/io/text/text.ipp>

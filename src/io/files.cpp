@@ -1,0 +1,15 @@
+#include <parsearch/io/described/described.ipp>
+#include <parsearch/io/described/searches.ipp>
+#include <parsearch/io/files/configuration_list.ipp>
+#include <parsearch/io/files/plan_file.ipp>
+#include <parsearch/io/files/profile_file.ipp>
+#include <parsearch/io/files/run_manifest.ipp>
+#include <parsearch/io/files/topology_file.ipp>
+#include <parsearch/io/foreign/flexflow_strategy.ipp>
+#include <parsearch/io/foreign/flexnet_measures.ipp>
+#include <parsearch/io/foreign/substitutions.ipp>
+#include <parsearch/io/json/json_reader.ipp>
+#include <parsearch/io/json/json_writer.ipp>
+#include <parsearch/io/names/cluster_name.ipp>
+#include <parsearch/io/names/fabric_name.ipp>
+#include <parsearch/io/names/zoo.ipp>

@@ -1,0 +1,10 @@
+#include <parsearch/lab/reference/array.ipp>
+#include <parsearch/lab/reference/monomial.ipp>
+#include <parsearch/lab/reference/reference_graph.ipp>
+#include <parsearch/lab/reference/reference_operation.ipp>
+#include <parsearch/lab/rules/enumerate_graphs.ipp>
+#include <parsearch/lab/rules/generator.ipp>
+#include <parsearch/lab/rules/interpret.ipp>
+#include <parsearch/lab/rules/judge.ipp>
+#include <parsearch/lab/rules/parallel_rules.ipp>
+#include <parsearch/lab/rules/translate_rules.ipp>

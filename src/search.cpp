@@ -1,0 +1,15 @@
+#include <parsearch/search/additive/elimination_plan.ipp>
+#include <parsearch/search/additive/factor.ipp>
+#include <parsearch/search/additive/minimise.ipp>
+#include <parsearch/search/additive/network_segments.ipp>
+#include <parsearch/search/chain/temperature.ipp>
+#include <parsearch/search/dominator_dp.ipp>
+#include <parsearch/search/exhaustive.ipp>
+#include <parsearch/search/greedy.ipp>
+#include <parsearch/search/kernel/search_options.ipp>
+#include <parsearch/search/kernel/stopping.ipp>
+#include <parsearch/search/mcmc.ipp>
+#include <parsearch/search/portfolio.ipp>
+#include <parsearch/search/random_search.ipp>
+#include <parsearch/search/tempering.ipp>
+#include <parsearch/search/threads/thread_team.ipp>
