@@ -152,7 +152,20 @@ class engine_state {
         std::int64_t last = 0, device_busy = 0, link_busy = 0;
     };
     /// Starts a task of a block that counts or not; answers its end.
-    std::int64_t start(work_item const& task, std::int64_t ready, bool counts, ends& all) noexcept;
+    std::int64_t start(work_item const& task, std::int64_t ready, bool counts, ends& all) noexcept {
+        auto end = ready;
+        if (task.resource != numbers.barrier()) {
+            auto& on = resources[task.resource];
+            end = on.free = std::max(ready, on.free) + task.duration;
+            if (counts) {
+                on.left -= task.duration;
+                auto& busy = task.resource < numbers.devices ? all.device_busy : all.link_busy;
+                busy = std::max(busy, end + on.left);
+            }
+        }
+        all.last = std::max(all.last, end);
+        return end;
+    }
     /// After tasks of block b were started: whether the run may go on.
     [[nodiscard]] bool go_on(std::uint32_t b, ends const& all) noexcept {
         longest = std::max(longest, all.last);
@@ -185,7 +198,14 @@ class engine_state {
         return n;
     }
     // Wraps around where the sum of durations does not fit; then nothing is run.
-    void count_load(std::uint32_t b, std::int64_t sign) noexcept;
+    void count_load(std::uint32_t b, std::int64_t sign) noexcept {
+        auto const& mine = blocks[b];
+        if (!mine.counts) return;
+        for (auto const& w : std::span(work).subspan(mine.begin, mine.size)) {
+            auto& sum = load[w.resource];
+            sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(sign * w.duration));
+        }
+    }
     void make_room(std::uint32_t b, std::uint32_t n);
     void lay_out();
 

@@ -68,21 +68,6 @@ PARSEARCH_INLINE void engine_state::give_back(std::size_t kept) {
     next_.shrink_to_fit();
 }
 
-PARSEARCH_INLINE std::int64_t engine_state::start(work_item const& task, std::int64_t ready, bool counts, ends& all) noexcept {
-    auto end = ready;
-    if (task.resource != numbers.barrier()) {
-        auto& on = resources[task.resource];
-        end = on.free = std::max(ready, on.free) + task.duration;
-        if (counts) {
-            on.left -= task.duration;
-            auto& busy = task.resource < numbers.devices ? all.device_busy : all.link_busy;
-            busy = std::max(busy, end + on.left);
-        }
-    }
-    all.last = std::max(all.last, end);
-    return end;
-}
-
 PARSEARCH_INLINE checkpoint const* engine_state::begin(std::size_t kept) {
     resumed_ = kept;
     touched.clear();
@@ -114,15 +99,6 @@ PARSEARCH_INLINE void engine_state::keep_checkpoints() {
     saved_.resize(resumed_);
     saved_.insert(saved_.end(), fresh_.begin(), fresh_.end());
     fresh_.clear();
-}
-
-PARSEARCH_INLINE void engine_state::count_load(std::uint32_t b, std::int64_t sign) noexcept {
-    auto const& mine = blocks[b];
-    if (!mine.counts) return;
-    for (auto const& w : std::span(work).subspan(mine.begin, mine.size)) {
-        auto& sum = load[w.resource];
-        sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(sign * w.duration));
-    }
 }
 
 PARSEARCH_INLINE void engine_state::make_room(std::uint32_t b, std::uint32_t n) {

@@ -81,7 +81,17 @@ class fifo_pass {
     /// The latest time at which a predecessor of a task that waits for nothing became ready.
     [[nodiscard]] std::int64_t enabled_at(std::uint32_t b, std::uint32_t i);
 
-    void make_ready(std::uint32_t b, std::uint32_t i);
+    void make_ready(std::uint32_t b, std::uint32_t i) {
+        auto& mine = state_->blocks[b];
+        auto const at = state_->next(b)[i].ready;
+        if (!singly_ && mine.open_ready == at) {
+            waits(b)[mine.open_last].chain = i;
+        } else {
+            push(at, engine_state::key(b, mine.begin + i));
+            mine.open_ready = at;
+        }
+        mine.open_last = i;
+    }
     void push(std::int64_t ready, std::uint64_t key) {
         queue_.push_back({ready, key});
         std::push_heap(queue_.begin(), queue_.end(), std::greater<>{});

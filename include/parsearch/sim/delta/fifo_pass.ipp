@@ -142,18 +142,6 @@ PARSEARCH_INLINE std::int64_t fifo_pass::enabled_at(std::uint32_t b, std::uint32
     return latest;
 }
 
-PARSEARCH_INLINE void fifo_pass::make_ready(std::uint32_t b, std::uint32_t i) {
-    auto& mine = state_->blocks[b];
-    auto const at = state_->next(b)[i].ready;
-    if (!singly_ && mine.open_ready == at) {
-        waits(b)[mine.open_last].chain = i;
-    } else {
-        push(at, engine_state::key(b, mine.begin + i));
-        mine.open_ready = at;
-    }
-    mine.open_last = i;
-}
-
 PARSEARCH_INLINE void fifo_pass::keep_back(std::uint32_t b) {
     auto const* const work = state_->work.data() + state_->blocks[b].begin;
     auto rest = std::partition(started_.begin(), started_.end(), [&](std::uint32_t i) { return work[i].resource == state_->numbers.barrier(); });

@@ -53,7 +53,19 @@ class memory_ledger {
     void weigh(kept_tensor& tensor);
 
     /// Writes `row_` as the leaves of `op` in a tree of maxima per device, up to where nothing changes.
-    void set_buffers(std::uint32_t op);
+    void set_buffers(std::uint32_t op) {
+        auto at = leaves_ + op;
+        auto* row = row_.data();
+        for (;;) {
+            auto* const kept = buffers_.data() + at * devices_;
+            if (std::equal(kept, kept + devices_, row)) return;
+            std::copy(row, row + devices_, kept);
+            if (at <= 1) return;
+            auto const* const sibling = buffers_.data() + (at ^ 1) * devices_;
+            for (std::size_t d = 0; d < devices_; ++d) row_[d] = std::max(kept[d], sibling[d]);
+            at /= 2;
+        }
+    }
 
     graph::dense_graph const* graph_;
     simulation_options options_;

@@ -100,18 +100,4 @@ PARSEARCH_INLINE void memory_ledger::weigh(kept_tensor& tensor) {
     for (auto const d : touched_) tensor.bytes.push_back({d, std::exchange(most_[d], 0)});
 }
 
-PARSEARCH_INLINE void memory_ledger::set_buffers(std::uint32_t op) {
-    auto at = leaves_ + op;
-    auto* row = row_.data();
-    for (;;) {
-        auto* const kept = buffers_.data() + at * devices_;
-        if (std::equal(kept, kept + devices_, row)) return;
-        std::copy(row, row + devices_, kept);
-        if (at <= 1) return;
-        auto const* const sibling = buffers_.data() + (at ^ 1) * devices_;
-        for (std::size_t d = 0; d < devices_; ++d) row_[d] = std::max(kept[d], sibling[d]);
-        at /= 2;
-    }
-}
-
 } // namespace parsearch::sim
