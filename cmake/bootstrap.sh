@@ -216,9 +216,13 @@ use_ccache() {
 }
 
 bootstrap_configure() {
-    local preset=$1 options=()
+    local preset=$1 options=() data=${PARSEARCH_EXTERNAL_DATA:-}
     shift
     use_ccache
+    # CMake reads the environment once; the data may come later, or lie elsewhere.
+    if [[ -n $data ]] && ! grep -qsFx "PARSEARCH_EXTERNAL_DATA:PATH=$data" "$root/build/$preset/CMakeCache.txt"; then
+        set -- "$@" -D PARSEARCH_EXTERNAL_DATA="$data"
+    fi
     if [[ ! -f $root/build/$preset/build.ninja ]]; then
         # Compilers that nobody has tried yet may warn about new things: that must not stop a user.
         case $(compiler_version "$compiler") in

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <parsearch/fabric/network/disjoint_rings.hpp>
+#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/network/network_price.hpp>
 #include <parsearch/fabric/network/random_regular.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>

@@ -24,6 +24,7 @@
 #include <parsearch/ops/reduce.hpp>
 #include <parsearch/ops/shape.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "plans.hpp"

@@ -238,7 +238,7 @@ std::string summary_of_search(request const& asked, planned const& made) {
                                         made.wired->rounds.size() == 1 ? "" : "s", s.evaluations, tools::shown_seconds(s.seconds))
                           : fmt::format("{} from {}: {} evaluations in {}, {} improvement{}", ps::io::search_name(*asked.search), made.start,
                                         s.evaluations, tools::shown_seconds(s.seconds), s.improved, s.improved == 1 ? "" : "s");
-    return fmt::format("{}, ended by {}{}{}", work, ps::name_of(*made.reason), made.nothing_feasible ? ", nothing feasible found" : "",
+    return fmt::format("{}, ended by {}{}{}", work, ps::name_of(*made.reason), made.nothing_feasible ? ", none of what it found fits the memory" : "",
                        summary_of_bound(made));
 }
 

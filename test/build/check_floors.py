@@ -42,7 +42,7 @@ FLOORS = {
     "io/onnx": ["network", ("file", "patterns", "translators"), "lower"],
 }
 # Single headers that may include more.
-ALSO = {"search/additive/minimise.hpp": {"graph"}}
+ALSO = {"search/additive/minimise.ipp": {"graph"}}
 # The only header outside the directories; it may include everything.
 UMBRELLA = "parsearch.hpp"
 

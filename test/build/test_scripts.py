@@ -50,7 +50,7 @@ class Floors(unittest.TestCase):
     def test_arrows_down(self):
         self.allowed("sim/a.hpp", "#include <vector>\n#include <parsearch/cost/b.hpp>\n#include <parsearch/sim/c.hpp>\n")
         self.allowed("parsearch.hpp", "#include <parsearch/io/a.hpp>\n#include <parsearch/sim/b.hpp>\n")
-        self.allowed("search/additive/minimise.hpp", "#include <parsearch/graph/a.hpp>\n")
+        self.allowed("search/additive/minimise.ipp", "#include <parsearch/graph/a.hpp>\n")
         self.allowed("core/a.hpp", "// #include <parsearch/sim/b.hpp>\n/*\n#include <parsearch/sim/b.hpp>\n*/\n")
 
     def test_arrows_up(self):

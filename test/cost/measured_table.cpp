@@ -13,6 +13,7 @@
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/product.hpp"

@@ -12,6 +12,7 @@
 
 #include <parsearch/core/random.hpp>
 #include <parsearch/cost/roofline.hpp>
+#include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/product.hpp"

@@ -16,6 +16,7 @@
 #include <parsearch/ops/einsum.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/group.hpp>
 #include <parsearch/topology/nodes.hpp>
 

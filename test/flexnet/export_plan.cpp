@@ -15,6 +15,7 @@
 
 #include <parsearch/core/random.hpp>
 #include <parsearch/cost/roofline.hpp>
+#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/fabric/servers/link_load.hpp>
 #include <parsearch/fabric/servers/server_cluster.hpp>

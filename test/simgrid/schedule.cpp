@@ -22,6 +22,7 @@
 #include <parsearch/models/lenet.hpp>
 #include <parsearch/models/nmt.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_network.hpp"

@@ -14,7 +14,6 @@
 #include <parsearch/core/collective.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
-#include <parsearch/core/portable_math.hpp>
 #include <parsearch/core/units.hpp>
 
 namespace parsearch::cost {

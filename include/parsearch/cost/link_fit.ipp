@@ -1,6 +1,7 @@
 #pragma once
 // Latency and bandwidth of copies and collectives, fitted to measured times.
 
+#include <parsearch/core/portable_math.hpp>
 #include <parsearch/cost/link_fit.hpp>
 
 namespace parsearch::cost::detail {

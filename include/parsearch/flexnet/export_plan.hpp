@@ -9,12 +9,10 @@
 #include <vector>
 
 #include <parsearch/concepts/strategy.hpp>
-#include <parsearch/core/collective.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/make_set.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/fabric/network/network.hpp>
-#include <parsearch/fabric/network/rings.hpp>
 #include <parsearch/fabric/paths/path_table.hpp>
 #include <parsearch/fabric/servers/traffic.hpp>
 #include <parsearch/flexnet/flexnet_task_graph.hpp>

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include <parsearch/core/collective.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/fabric/network/rings.hpp>
 #include <parsearch/flexnet/export_plan.hpp>
 
 namespace parsearch::flexnet::detail {

@@ -14,7 +14,6 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/topological_order.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/fabric/network/rings.hpp>
 #include <parsearch/flexnet/flexnet_task_graph.hpp>
 #include <parsearch/flexnet/validate.hpp>
 #include <parsearch/sim/schedule/schedule.hpp>

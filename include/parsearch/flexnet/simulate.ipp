@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <parsearch/fabric/network/rings.hpp>
 #include <parsearch/flexnet/simulate.hpp>
 
 namespace parsearch::flexnet {

@@ -14,7 +14,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
-#include <parsearch/core/topological_order.hpp>
 #include <parsearch/flexnet/flexnet_task_graph.hpp>
 
 namespace parsearch::flexnet {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include <parsearch/core/topological_order.hpp>
 #include <parsearch/flexnet/validate.hpp>
 
 namespace parsearch::flexnet::detail {

@@ -6,7 +6,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/vector_graph.hpp>
-#include <parsearch/ops/operation.hpp>
 
 namespace parsearch::graph {
 

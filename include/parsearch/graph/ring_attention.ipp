@@ -2,6 +2,7 @@
 // Attention that passes keys and values on in a ring.
 
 #include <parsearch/graph/ring_attention.hpp>
+#include <parsearch/ops/operation.hpp>
 
 namespace parsearch::graph {
 

@@ -2,6 +2,9 @@
 // AlexNet in its one-column form (Krizhevsky, arXiv 1404.5997), as torchvision defines it.
 
 #include <parsearch/models/alexnet.hpp>
+#include <parsearch/ops/linear.hpp>
+#include <parsearch/ops/pool.hpp>
+#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {
 

@@ -4,9 +4,7 @@
 #include <cstdint>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/models/transformer.hpp>
-#include <parsearch/ops/indexing.hpp>
-#include <parsearch/ops/shape.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 
 namespace parsearch::models {
 

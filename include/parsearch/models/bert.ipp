@@ -2,6 +2,9 @@
 // BERT (Devlin et al., NAACL 2019): a transformer encoder trained on masked tokens and, if wanted, on next sentences.
 
 #include <parsearch/models/bert.hpp>
+#include <parsearch/models/transformer.hpp>
+#include <parsearch/ops/indexing.hpp>
+#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {
 

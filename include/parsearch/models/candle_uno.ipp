@@ -2,6 +2,7 @@
 // CANDLE Uno: how a tumour's cells respond to a pair of drugs (the CANDLE project's Pilot 1 benchmark), as FlexFlow's example has it.
 
 #include <parsearch/models/candle_uno.hpp>
+#include <parsearch/models/parts/recommendation.hpp>
 
 namespace parsearch::models {
 

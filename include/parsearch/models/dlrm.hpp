@@ -6,9 +6,7 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/models/parts/recommendation.hpp>
-#include <parsearch/ops/indexing.hpp>
-#include <parsearch/ops/linear.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 
 namespace parsearch::models {
 

@@ -2,6 +2,9 @@
 // DLRM: a recommendation model of embedding tables and perceptrons (Naumov et al., 2019).
 
 #include <parsearch/models/dlrm.hpp>
+#include <parsearch/models/parts/recommendation.hpp>
+#include <parsearch/ops/indexing.hpp>
+#include <parsearch/ops/linear.hpp>
 
 namespace parsearch::models {
 

@@ -4,8 +4,7 @@
 #include <cstdint>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/models/transformer.hpp>
-#include <parsearch/ops/kit/weighted.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 
 namespace parsearch::models {
 

@@ -2,6 +2,8 @@
 // GPT: a decoder-only transformer that predicts the next token (Radford et al., 2019: GPT-2).
 
 #include <parsearch/models/gpt.hpp>
+#include <parsearch/models/transformer.hpp>
+#include <parsearch/ops/kit/weighted.hpp>
 
 namespace parsearch::models {
 

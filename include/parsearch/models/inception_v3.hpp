@@ -8,8 +8,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/models/parts/layers.hpp>
-#include <parsearch/ops/pool.hpp>
-#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {
 

@@ -2,6 +2,8 @@
 // Inception-v3 (Szegedy et al., CVPR 2016) without the auxiliary classifier, as torchvision defines it.
 
 #include <parsearch/models/inception_v3.hpp>
+#include <parsearch/ops/pool.hpp>
+#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models::detail {
 

@@ -2,6 +2,8 @@
 // LeNet-5 (LeCun et al., Proceedings of the IEEE 1998), with ReLU and maximum pooling.
 
 #include <parsearch/models/lenet.hpp>
+#include <parsearch/ops/pool.hpp>
+#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {
 

@@ -6,7 +6,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/models/transformer.hpp>
-#include <parsearch/ops/rotary.hpp>
 
 namespace parsearch::models {
 

@@ -2,6 +2,7 @@
 // Llama: a decoder-only transformer with RMS normalization, rotary positions, gated perceptrons and, from Llama 2 on, grouped heads
 
 #include <parsearch/models/llama.hpp>
+#include <parsearch/ops/rotary.hpp>
 
 namespace parsearch::models {
 

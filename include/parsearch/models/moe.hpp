@@ -9,9 +9,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/models/transformer.hpp>
-#include <parsearch/ops/einsum.hpp>
-#include <parsearch/ops/mixture_of_experts.hpp>
-#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {
 

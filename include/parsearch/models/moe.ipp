@@ -2,6 +2,10 @@
 // A decoder-only transformer whose perceptrons are mixtures of experts (Shazeer et al., 2017; GShard: Lepikhin et al., ICLR 2021;
 
 #include <parsearch/models/moe.hpp>
+#include <parsearch/ops/einsum.hpp>
+#include <parsearch/ops/mixture_of_experts.hpp>
+#include <parsearch/ops/shape.hpp>
+#include <parsearch/ops/softmax.hpp>
 
 namespace parsearch::models::detail {
 

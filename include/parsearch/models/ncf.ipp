@@ -2,6 +2,7 @@
 // NCF: neural collaborative filtering, the fusion of matrix factorization and a perceptron (He et al., WWW 2017: NeuMF).
 
 #include <parsearch/models/ncf.hpp>
+#include <parsearch/models/parts/recommendation.hpp>
 
 namespace parsearch::models {
 

@@ -6,9 +6,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/models/parts/unrolled.hpp>
-#include <parsearch/ops/attention.hpp>
-#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {
 

@@ -2,6 +2,9 @@
 // NMT, the recurrent translation model of the FlexFlow paper (Jia et al., MLSys 2019).
 
 #include <parsearch/models/nmt.hpp>
+#include <parsearch/models/parts/unrolled.hpp>
+#include <parsearch/ops/attention.hpp>
+#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {
 

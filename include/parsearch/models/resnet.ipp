@@ -2,6 +2,8 @@
 // Residual networks of bottleneck blocks: ResNet (He et al., CVPR 2016), ResNeXt (Xie et al., CVPR 2017), Wide ResNet.
 
 #include <parsearch/models/resnet.hpp>
+#include <parsearch/ops/pool.hpp>
+#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models::detail {
 

@@ -1,6 +1,7 @@
 #pragma once
 // RNNLM, the recurrent language model of the FlexFlow paper (Jia et al., MLSys 2019).
 
+#include <parsearch/models/parts/unrolled.hpp>
 #include <parsearch/models/rnnlm.hpp>
 
 namespace parsearch::models {

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/models/parts/unrolled.hpp>
 
 namespace parsearch::models {
 

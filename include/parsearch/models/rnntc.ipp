@@ -1,6 +1,7 @@
 #pragma once
 // RNNTC, the recurrent text classifier of the FlexFlow paper (Jia et al., MLSys 2019).
 
+#include <parsearch/models/parts/unrolled.hpp>
 #include <parsearch/models/rnntc.hpp>
 
 namespace parsearch::models {

@@ -9,7 +9,6 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/ops/operation.hpp>
 
 namespace parsearch::models {
 

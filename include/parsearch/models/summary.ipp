@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include <parsearch/models/summary.hpp>
+#include <parsearch/ops/operation.hpp>
 
 namespace parsearch::models {
 

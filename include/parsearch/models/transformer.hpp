@@ -10,6 +10,8 @@
 #include <parsearch/models/parts/layers.hpp>
 #include <parsearch/ops/attention.hpp>
 #include <parsearch/ops/embedding.hpp>
+#include <parsearch/ops/linear.hpp>
+#include <parsearch/ops/normalization.hpp>
 
 namespace parsearch::models::detail {
 

@@ -2,6 +2,8 @@
 // VGG (Simonyan and Zisserman, ICLR 2015), configurations A, B, D and E, as torchvision defines them.
 
 #include <parsearch/models/vgg.hpp>
+#include <parsearch/ops/pool.hpp>
+#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {
 

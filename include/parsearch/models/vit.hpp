@@ -6,9 +6,7 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/models/transformer.hpp>
-#include <parsearch/ops/kit/weighted.hpp>
 #include <parsearch/ops/reduce.hpp>
-#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {
 

@@ -2,6 +2,8 @@
 // ViT, the vision transformer (Dosovitskiy et al., ICLR 2021): a transformer encoder over patches of an image.
 
 #include <parsearch/models/vit.hpp>
+#include <parsearch/ops/kit/weighted.hpp>
+#include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models {
 

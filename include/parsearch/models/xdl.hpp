@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/models/parts/recommendation.hpp>
 
 namespace parsearch::models {
 

@@ -1,6 +1,7 @@
 #pragma once
 // XDL: the click-through model of an industrial framework (Jiang et al., DLP-KDD 2019), as FlexFlow's example has it.
 
+#include <parsearch/models/parts/recommendation.hpp>
 #include <parsearch/models/xdl.hpp>
 
 namespace parsearch::models {

@@ -2,7 +2,6 @@
 /// Einstein summation: any product of tensors that a letter per axis can write.
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/ops/kit/contraction.hpp>
 #include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 

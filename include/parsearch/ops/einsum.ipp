@@ -2,6 +2,7 @@
 // Einstein summation: any product of tensors that a letter per axis can write.
 
 #include <parsearch/ops/einsum.hpp>
+#include <parsearch/ops/kit/contraction.hpp>
 
 namespace parsearch::ops {
 

@@ -2,7 +2,6 @@
 /// Linear (fully connected) layers and matrix products.
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/ops/kit/contraction.hpp>
 #include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
 

@@ -1,6 +1,7 @@
 #pragma once
 // Linear (fully connected) layers and matrix products.
 
+#include <parsearch/ops/kit/contraction.hpp>
 #include <parsearch/ops/linear.hpp>
 
 namespace parsearch::ops {

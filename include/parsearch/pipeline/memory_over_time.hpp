@@ -12,11 +12,8 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/ops/operation.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
-#include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/recomputation.hpp>
-#include <parsearch/pipeline/weight_gradients.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/report.hpp>
 

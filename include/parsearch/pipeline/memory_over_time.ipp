@@ -4,7 +4,10 @@
 #include <algorithm>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/ops/operation.hpp>
 #include <parsearch/pipeline/memory_over_time.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/pipeline/weight_gradients.hpp>
 
 namespace parsearch::pipeline::detail {
 

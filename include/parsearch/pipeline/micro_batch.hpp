@@ -11,7 +11,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/ops/shard.hpp>
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/ops/operation.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 
 namespace parsearch::pipeline {

@@ -19,7 +19,6 @@
 #include <parsearch/pipeline/stage_places.hpp>
 #include <parsearch/problem/on_devices.hpp>
 #include <parsearch/problem/problem.hpp>
-#include <parsearch/space/textbook/context_parallel.hpp>
 #include <parsearch/topology/neighbours.hpp>
 
 namespace parsearch::pipeline {

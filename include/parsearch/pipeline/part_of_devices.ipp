@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <parsearch/pipeline/part_of_devices.hpp>
+#include <parsearch/space/textbook/context_parallel.hpp>
 
 namespace parsearch::pipeline {
 

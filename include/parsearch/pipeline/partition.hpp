@@ -17,7 +17,6 @@
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
-#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/partition_options.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
@@ -27,7 +26,6 @@
 #include <parsearch/search/kernel/kernel.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
 #include <parsearch/space/strategy_space.hpp>
-#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::pipeline {
 

@@ -4,7 +4,9 @@
 #include <map>
 #include <numeric>
 
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/pipeline/partition.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::pipeline {
 

@@ -11,7 +11,6 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
-#include <parsearch/pipeline/recomputation.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/sim/task/assemble.hpp>

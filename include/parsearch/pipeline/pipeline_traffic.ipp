@@ -4,6 +4,7 @@
 #include <set>
 
 #include <parsearch/pipeline/pipeline_traffic.hpp>
+#include <parsearch/pipeline/recomputation.hpp>
 
 namespace parsearch::pipeline {
 

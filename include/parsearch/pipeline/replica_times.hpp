@@ -7,15 +7,10 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/cost.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/ops/shard.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/pipeline/stage_places.hpp>
 #include <parsearch/pipeline/weight_gradients.hpp>
-#include <parsearch/pipeline/zero_sharding.hpp>
-#include <parsearch/sim/memory/memory_account.hpp>
-#include <parsearch/sim/schedule/schedule.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/space/textbook/neighbour_split.hpp>
 

@@ -5,7 +5,12 @@
 #include <numeric>
 #include <set>
 
+#include <parsearch/core/cost.hpp>
+#include <parsearch/ops/shard.hpp>
 #include <parsearch/pipeline/replica_times.hpp>
+#include <parsearch/pipeline/zero_sharding.hpp>
+#include <parsearch/sim/memory/memory_account.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
 
 namespace parsearch::pipeline::detail {
 

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/make_set.hpp>
-#include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include <parsearch/core/make_set.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/shared_blocks.hpp>
 
 namespace parsearch::pipeline::detail {

@@ -11,14 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/concepts/cost_oracle.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/pipeline/stage_cuts.hpp>
 #include <parsearch/pipeline/stage_places.hpp>
-#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::pipeline {
 

@@ -4,7 +4,9 @@
 #include <limits>
 #include <numeric>
 
+#include <parsearch/concepts/cost_oracle.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::pipeline::detail {
 

@@ -15,17 +15,14 @@
 #include <parsearch/core/units.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/core/cost.hpp>
-#include <parsearch/pipeline/block_passes.hpp>
 #include <parsearch/pipeline/equal_stages.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
-#include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/pipeline/replica_times.hpp>
 #include <parsearch/pipeline/stage_cuts.hpp>
 #include <parsearch/pipeline/stage_places.hpp>
 #include <parsearch/pipeline/stage_times.hpp>
 #include <parsearch/pipeline/weight_gradients.hpp>
-#include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/sim/task/planner.hpp>
 #include <parsearch/sim/task/pricing.hpp>
 #include <parsearch/space/textbook/neighbour_split.hpp>

@@ -5,7 +5,10 @@
 #include <set>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/pipeline/block_passes.hpp>
+#include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/stage_estimate.hpp>
+#include <parsearch/pipeline/zero_sharding.hpp>
 
 namespace parsearch::pipeline {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
 
 namespace parsearch::pipeline {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/stage_times.hpp>
 
 namespace parsearch::pipeline {

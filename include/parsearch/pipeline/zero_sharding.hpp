@@ -6,9 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <parsearch/core/collective.hpp>
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>

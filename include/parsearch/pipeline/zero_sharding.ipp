@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include <parsearch/core/collective.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/pipeline/zero_sharding.hpp>
 
 namespace parsearch::pipeline {

@@ -13,15 +13,12 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/cost.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/problem/on_devices.hpp>
 #include <parsearch/problem/problem.hpp>
-#include <parsearch/sim/input/workload.hpp>
 #include <parsearch/sim/simulator.hpp>
 #include <parsearch/space/strategy_space.hpp>
-#include <parsearch/topology/neighbours.hpp>
 
 namespace parsearch {
 

@@ -5,8 +5,11 @@
 #include <limits>
 #include <numeric>
 
+#include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/problem/placement.hpp>
+#include <parsearch/sim/input/workload.hpp>
+#include <parsearch/topology/neighbours.hpp>
 
 namespace parsearch {
 

@@ -13,7 +13,6 @@
 #include <parsearch/concepts/additive_evaluator.hpp>
 #include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/input/workload.hpp>
 #include <parsearch/space/strategy_space.hpp>

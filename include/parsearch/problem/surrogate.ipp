@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/problem/surrogate.hpp>
 #include <parsearch/problem/surrogate_store.hpp>

@@ -7,7 +7,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/space/operator_space.hpp>
-#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::space {
 

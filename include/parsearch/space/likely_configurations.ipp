@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <parsearch/space/likely_configurations.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::space {
 

@@ -7,8 +7,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/ops/kit/replicas.hpp>
-#include <parsearch/ops/shard.hpp>
 #include <parsearch/space/operator_space.hpp>
 
 namespace parsearch::space {

@@ -1,6 +1,8 @@
 #pragma once
 // Graphs whose operators may run in copies and on partial sums.
 
+#include <parsearch/ops/kit/replicas.hpp>
+#include <parsearch/ops/shard.hpp>
 #include <parsearch/space/replicated_operators.hpp>
 
 namespace parsearch::space {

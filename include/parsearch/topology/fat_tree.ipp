@@ -2,6 +2,7 @@
 // A k-ary fat tree of switches over single devices. Of servers: fabric/network/fat_tree_network.hpp.
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/fat_tree.hpp>
 
 namespace parsearch::topology {

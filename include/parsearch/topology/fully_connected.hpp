@@ -5,7 +5,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/topology/cluster.hpp>
-#include <parsearch/topology/cluster_builder.hpp>
 
 namespace parsearch::topology {
 

@@ -1,6 +1,7 @@
 #pragma once
 // A cluster of single devices, each linked with every other.
 
+#include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/fully_connected.hpp>
 
 namespace parsearch::topology {

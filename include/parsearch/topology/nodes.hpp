@@ -11,7 +11,6 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/topology/cluster.hpp>
-#include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/device.hpp>
 
 namespace parsearch::topology {

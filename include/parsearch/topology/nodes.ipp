@@ -2,6 +2,7 @@
 // Clusters of nodes with several GPUs, and the machines of the literature.
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 namespace parsearch::topology::detail {

@@ -2,6 +2,7 @@
 // A torus of single devices.
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/torus.hpp>
 
 namespace parsearch::topology {

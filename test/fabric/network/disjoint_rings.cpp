@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/core/random.hpp>
+#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/network/random_regular.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include <doctest/doctest.h>
+#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/network/random_regular.hpp>
 
 using namespace parsearch;

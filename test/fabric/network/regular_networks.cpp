@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/paths/coin_change.hpp>
 
 #include "support/networks.hpp"

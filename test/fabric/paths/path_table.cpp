@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/network/random_regular.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
 

@@ -17,6 +17,7 @@
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/nmt.hpp>
 #include <parsearch/models/resnet.hpp>
+#include <parsearch/space/layout.hpp>
 #include <parsearch/space/textbook/textbook_strategies.hpp>
 
 #include "support/mutations.hpp"

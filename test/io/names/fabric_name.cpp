@@ -14,6 +14,8 @@
 
 #include <doctest/doctest.h>
 
+#include <parsearch/fabric/network/disjoint_rings.hpp>
+#include <parsearch/fabric/network/random_regular.hpp>
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/topology/nodes.hpp>
 

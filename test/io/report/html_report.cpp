@@ -18,6 +18,7 @@
 
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/graph/vector_graph.hpp>
+#include <parsearch/io/display/task_names.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>

@@ -14,6 +14,7 @@
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/space/likely_configurations.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_problem.hpp"

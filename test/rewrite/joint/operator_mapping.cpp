@@ -17,6 +17,7 @@
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/rewrite/mapping/operator_views.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/has_n.hpp"

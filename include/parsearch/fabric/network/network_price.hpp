@@ -8,7 +8,6 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/fabric/network/network.hpp>
-#include <parsearch/fabric/network/regular_networks.hpp>
 
 namespace parsearch::fabric {
 

@@ -5,6 +5,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/fabric/network/network_price.hpp>
+#include <parsearch/fabric/network/regular_networks.hpp>
 
 namespace parsearch::fabric {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/random.hpp>
 #include <parsearch/fabric/network/network.hpp>
 
 namespace parsearch::fabric {

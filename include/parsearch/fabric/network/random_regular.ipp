@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/random.hpp>
 #include <parsearch/fabric/network/random_regular.hpp>
 
 namespace parsearch::fabric {

@@ -10,9 +10,7 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/network/network.hpp>
-#include <parsearch/fabric/network/rings.hpp>
 
 namespace parsearch::fabric {
 

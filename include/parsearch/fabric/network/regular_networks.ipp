@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
+#include <parsearch/fabric/network/rings.hpp>
 
 namespace parsearch::fabric {
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/fabric/network/hops.hpp>
 #include <parsearch/fabric/network/rings.hpp>
 
 namespace parsearch::fabric {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/fabric/network/hops.hpp>
 #include <parsearch/fabric/paths/ring_selection.hpp>
 
 namespace parsearch::fabric {

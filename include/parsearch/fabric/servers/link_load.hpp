@@ -10,7 +10,6 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/fabric/network/network.hpp>
-#include <parsearch/fabric/network/rings.hpp>
 #include <parsearch/fabric/paths/path_table.hpp>
 #include <parsearch/fabric/wiring/demand.hpp>
 #include <parsearch/fabric/wiring/found_network.hpp>

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include <parsearch/fabric/network/rings.hpp>
 #include <parsearch/fabric/servers/link_load.hpp>
 
 namespace parsearch::fabric {

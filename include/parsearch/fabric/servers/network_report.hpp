@@ -7,8 +7,8 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
+#include <parsearch/fabric/network/link_index.hpp>
 #include <parsearch/fabric/network/network.hpp>
-#include <parsearch/fabric/servers/server_cluster.hpp>
 #include <parsearch/sim/report.hpp>
 #include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/sim/task/pricing.hpp>

@@ -5,6 +5,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/fabric/servers/network_report.hpp>
+#include <parsearch/fabric/servers/server_cluster.hpp>
 
 namespace parsearch::fabric {
 

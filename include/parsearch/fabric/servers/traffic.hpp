@@ -14,7 +14,6 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/make_set.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/fabric/network/rings.hpp>
 #include <parsearch/fabric/wiring/demand.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/shard.hpp>

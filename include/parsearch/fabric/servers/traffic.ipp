@@ -1,6 +1,7 @@
 #pragma once
 // What a strategy makes servers send to each other in an iteration.
 
+#include <parsearch/fabric/network/rings.hpp>
 #include <parsearch/fabric/servers/traffic.hpp>
 
 namespace parsearch::fabric::detail {

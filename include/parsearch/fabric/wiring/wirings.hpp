@@ -6,13 +6,8 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/fabric/network/disjoint_rings.hpp>
 #include <parsearch/fabric/network/network.hpp>
-#include <parsearch/fabric/network/random_regular.hpp>
-#include <parsearch/fabric/network/reconfigurable.hpp>
 #include <parsearch/fabric/wiring/demand.hpp>
-#include <parsearch/fabric/wiring/found_network.hpp>
-#include <parsearch/fabric/wiring/topology_finder.hpp>
 
 namespace parsearch::fabric {
 

@@ -3,6 +3,11 @@
 
 #include <algorithm>
 
+#include <parsearch/fabric/network/disjoint_rings.hpp>
+#include <parsearch/fabric/network/random_regular.hpp>
+#include <parsearch/fabric/network/reconfigurable.hpp>
+#include <parsearch/fabric/wiring/found_network.hpp>
+#include <parsearch/fabric/wiring/topology_finder.hpp>
 #include <parsearch/fabric/wiring/wirings.hpp>
 
 namespace parsearch::fabric {

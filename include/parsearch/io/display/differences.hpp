@@ -10,12 +10,9 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/error.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/io/display/listing.hpp>
-#include <parsearch/ops/operation.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
-#include <parsearch/space/configuration.hpp>
 
 namespace parsearch::io {
 

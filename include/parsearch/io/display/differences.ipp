@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <map>
 
+#include <parsearch/core/error.hpp>
 #include <parsearch/io/display/differences.hpp>
+#include <parsearch/ops/operation.hpp>
+#include <parsearch/space/configuration.hpp>
 
 namespace parsearch::io::detail {
 

@@ -11,23 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/concepts/evaluator.hpp>
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/cost.hpp>
-#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/io/display/comparison.hpp>
-#include <parsearch/io/display/listing.hpp>
-#include <parsearch/ops/shard.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/sim/delta_simulator.hpp>
 #include <parsearch/sim/simulator.hpp>
-#include <parsearch/sim/task/assemble.hpp>
 #include <parsearch/space/configuration.hpp>
-#include <parsearch/space/likely_configurations.hpp>
 #include <parsearch/space/operator_space.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 

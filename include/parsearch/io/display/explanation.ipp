@@ -3,8 +3,16 @@
 
 #include <algorithm>
 
+#include <parsearch/concepts/evaluator.hpp>
+#include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/interruption.hpp>
+#include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/io/display/explanation.hpp>
+#include <parsearch/io/display/listing.hpp>
+#include <parsearch/ops/shard.hpp>
+#include <parsearch/sim/task/assemble.hpp>
+#include <parsearch/space/likely_configurations.hpp>
 
 namespace parsearch::io::detail {
 

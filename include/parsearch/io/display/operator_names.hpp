@@ -13,7 +13,6 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/io/display/listing.hpp>
-#include <parsearch/ops/operation.hpp>
 
 namespace parsearch::io {
 

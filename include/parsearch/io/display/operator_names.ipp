@@ -7,6 +7,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/display/operator_names.hpp>
+#include <parsearch/ops/operation.hpp>
 
 namespace parsearch::io::detail {
 

@@ -9,7 +9,6 @@
 #include <tuple>
 #include <vector>
 
-#include <parsearch/core/collective.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/sim/report.hpp>

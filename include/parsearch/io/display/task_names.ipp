@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include <parsearch/core/collective.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/display/task_names.hpp>
 

@@ -12,14 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include <parsearch/core/collective.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/io/exports/exported_file.hpp>
 #include <parsearch/io/exports/exported_plan.hpp>
-#include <parsearch/io/exports/link_ends.hpp>
-#include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/sim/report.hpp>
-#include <parsearch/sim/schedule/task_graph.hpp>
 
 namespace parsearch::io {
 

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 
+#include <parsearch/core/collective.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/exports/chakra_trace.hpp>
+#include <parsearch/io/exports/link_ends.hpp>
+#include <parsearch/io/json/json_writer.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 
 namespace parsearch::io::detail {
 

@@ -10,12 +10,9 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/io/exports/device_mesh.hpp>
 #include <parsearch/io/exports/exported_plan.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/space/configuration.hpp>
-#include <parsearch/space/textbook/neighbour_split.hpp>
-#include <parsearch/space/textbook/tensor_parallel.hpp>
 
 namespace parsearch::io {
 

@@ -1,7 +1,10 @@
 #pragma once
 // Plans that runtimes know by a few numbers: degrees of tensor, context, expert, pipeline and data parallelism. What is none of these is refused.
 
+#include <parsearch/io/exports/device_mesh.hpp>
 #include <parsearch/io/exports/textbook_plan.hpp>
+#include <parsearch/space/textbook/neighbour_split.hpp>
+#include <parsearch/space/textbook/tensor_parallel.hpp>
 
 namespace parsearch::io::detail {
 

@@ -11,14 +11,9 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/error.hpp>
 #include <parsearch/io/exports/exported_plan.hpp>
 #include <parsearch/io/exports/textbook_plan.hpp>
-#include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/ops/operation.hpp>
-#include <parsearch/pipeline/launch_order.hpp>
-#include <parsearch/pipeline/pipelining.hpp>
-#include <parsearch/sim/input/simulation_options.hpp>
 
 namespace parsearch::io {
 

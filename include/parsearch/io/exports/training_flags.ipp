@@ -1,7 +1,12 @@
 #pragma once
 // Plans as command lines and configurations of training programs: Megatron-LM, torchtitan, DeepSpeed. See docs/run.md for what each cannot say.
 
+#include <parsearch/core/error.hpp>
 #include <parsearch/io/exports/training_flags.hpp>
+#include <parsearch/io/json/json_writer.hpp>
+#include <parsearch/pipeline/launch_order.hpp>
+#include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/sim/input/simulation_options.hpp>
 
 namespace parsearch::io::detail {
 

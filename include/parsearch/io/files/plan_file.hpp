@@ -17,9 +17,7 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/io/files/configuration_list.hpp>
 #include <parsearch/io/json/json_reader.hpp>
-#include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
-#include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/space/configuration.hpp>

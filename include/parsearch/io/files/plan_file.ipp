@@ -5,6 +5,8 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/files/plan_file.hpp>
+#include <parsearch/io/json/json_writer.hpp>
+#include <parsearch/pipeline/micro_batch.hpp>
 
 namespace parsearch::io::detail {
 

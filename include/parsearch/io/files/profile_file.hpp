@@ -11,14 +11,12 @@
 #include <string_view>
 #include <utility>
 
-#include <parsearch/core/collective.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/cost/link_fit.hpp>
 #include <parsearch/cost/profile.hpp>
 #include <parsearch/io/json/json_reader.hpp>
-#include <parsearch/io/json/json_writer.hpp>
 
 namespace parsearch::io {
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include <parsearch/core/collective.hpp>
 #include <parsearch/io/files/profile_file.hpp>
+#include <parsearch/io/json/json_writer.hpp>
 
 namespace parsearch::io::detail {
 

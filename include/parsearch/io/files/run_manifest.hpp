@@ -23,7 +23,6 @@
 #include <parsearch/io/described/described_space.hpp>
 #include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/json/json_reader.hpp>
-#include <parsearch/io/json/json_writer.hpp>
 
 namespace parsearch::io {
 

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <parsearch/io/files/run_manifest.hpp>
+#include <parsearch/io/json/json_writer.hpp>
 
 namespace parsearch::io::detail {
 

@@ -22,7 +22,6 @@
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/space/configuration.hpp>
 #include <parsearch/space/strategy_space.hpp>
-#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::io {
 

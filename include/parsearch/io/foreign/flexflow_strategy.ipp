@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::io::detail {
 

@@ -17,10 +17,7 @@
 #include <parsearch/core/units.hpp>
 #include <parsearch/cost/profile.hpp>
 #include <parsearch/io/json/json_reader.hpp>
-#include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/io/text/text.hpp>
-#include <parsearch/ops/linear.hpp>
-#include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
 
 namespace parsearch::io {

@@ -7,6 +7,9 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/foreign/flexnet_measures.hpp>
+#include <parsearch/io/json/json_writer.hpp>
+#include <parsearch/ops/linear.hpp>
+#include <parsearch/ops/operation.hpp>
 
 namespace parsearch::io::detail {
 

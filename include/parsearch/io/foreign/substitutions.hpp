@@ -13,7 +13,6 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/json/json_reader.hpp>
-#include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/io/text/text.hpp>
 #include <parsearch/rewrite/rules/rule.hpp>
 

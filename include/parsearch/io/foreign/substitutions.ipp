@@ -5,6 +5,7 @@
 #include <set>
 
 #include <parsearch/io/foreign/substitutions.hpp>
+#include <parsearch/io/json/json_writer.hpp>
 
 namespace parsearch::io::detail {
 

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/io/text/text.hpp>
 
 namespace parsearch::io {
 

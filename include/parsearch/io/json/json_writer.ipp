@@ -6,6 +6,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/json/json_writer.hpp>
+#include <parsearch/io/text/text.hpp>
 
 namespace parsearch::io::detail {
 

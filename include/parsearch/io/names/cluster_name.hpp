@@ -12,13 +12,9 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/fabric/network/network.hpp>
 #include <parsearch/io/described/described.hpp>
-#include <parsearch/io/files/topology_file.hpp>
 #include <parsearch/io/names/fabric_name.hpp>
-#include <parsearch/io/text/device_names.hpp>
 #include <parsearch/topology/cluster.hpp>
-#include <parsearch/topology/device.hpp>
 #include <parsearch/topology/machine_file.hpp>
-#include <parsearch/topology/nodes.hpp>
 
 namespace parsearch::io {
 

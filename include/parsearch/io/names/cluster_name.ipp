@@ -4,7 +4,11 @@
 #include <fstream>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/io/files/topology_file.hpp>
 #include <parsearch/io/names/cluster_name.hpp>
+#include <parsearch/io/text/device_names.hpp>
+#include <parsearch/topology/device.hpp>
+#include <parsearch/topology/nodes.hpp>
 
 namespace parsearch::io::detail {
 

@@ -17,19 +17,16 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
-#include <parsearch/fabric/network/disjoint_rings.hpp>
+#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/network/hops.hpp>
 #include <parsearch/fabric/network/network.hpp>
-#include <parsearch/fabric/network/random_regular.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/fabric/paths/path_table.hpp>
-#include <parsearch/fabric/paths/ring_selection.hpp>
 #include <parsearch/fabric/paths/routing.hpp>
 #include <parsearch/fabric/servers/server_cluster.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/text/device_names.hpp>
 #include <parsearch/topology/cluster.hpp>
-#include <parsearch/topology/nodes.hpp>
 
 namespace parsearch::io {
 

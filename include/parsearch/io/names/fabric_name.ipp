@@ -1,7 +1,11 @@
 #pragma once
 // Fabrics by name: "fabric:random_regular,servers=16,gpus_per_server=4,degree=4,interface=100Gbps".
 
+#include <parsearch/fabric/network/disjoint_rings.hpp>
+#include <parsearch/fabric/network/random_regular.hpp>
+#include <parsearch/fabric/paths/ring_selection.hpp>
 #include <parsearch/io/names/fabric_name.hpp>
+#include <parsearch/topology/nodes.hpp>
 
 namespace parsearch::io::detail {
 

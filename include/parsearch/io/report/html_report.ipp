@@ -3,7 +3,18 @@
 
 #include <algorithm>
 
+#include <parsearch/io/report/asset_core.hpp>
+#include <parsearch/io/report/asset_curve.hpp>
+#include <parsearch/io/report/asset_graph.hpp>
+#include <parsearch/io/report/asset_memory.hpp>
+#include <parsearch/io/report/asset_network.hpp>
+#include <parsearch/io/report/asset_operators.hpp>
+#include <parsearch/io/report/asset_page.hpp>
+#include <parsearch/io/report/asset_style.hpp>
+#include <parsearch/io/report/asset_summary.hpp>
+#include <parsearch/io/report/asset_timeline.hpp>
 #include <parsearch/io/report/html_report.hpp>
+#include <parsearch/io/text/stream_text.hpp>
 
 namespace parsearch::io {
 

@@ -17,11 +17,6 @@
 #include <parsearch/core/version.hpp>
 #include <parsearch/io/display/comparison.hpp>
 #include <parsearch/io/display/configuration_classes.hpp>
-#include <parsearch/io/display/listing.hpp>
-#include <parsearch/io/display/task_names.hpp>
-#include <parsearch/io/report/graph_drawing.hpp>
-#include <parsearch/io/report/packed_numbers.hpp>
-#include <parsearch/io/report/report_blocks.hpp>
 #include <parsearch/io/report/report_network.hpp>
 #include <parsearch/pipeline/memory_over_time.hpp>
 #include <parsearch/space/strategy_space.hpp>

@@ -6,6 +6,11 @@
 #include <map>
 #include <set>
 
+#include <parsearch/io/display/listing.hpp>
+#include <parsearch/io/display/task_names.hpp>
+#include <parsearch/io/report/graph_drawing.hpp>
+#include <parsearch/io/report/packed_numbers.hpp>
+#include <parsearch/io/report/report_blocks.hpp>
 #include <parsearch/io/report/report_data.hpp>
 
 namespace parsearch::io::detail {

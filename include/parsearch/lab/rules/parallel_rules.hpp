@@ -10,11 +10,7 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/error.hpp>
 #include <parsearch/rewrite/parallel/operator_split.hpp>
-#include <parsearch/rewrite/parallel/parallel_graph.hpp>
-#include <parsearch/rewrite/parallel/parallel_tensor.hpp>
-#include <parsearch/rewrite/parallel/seen_graphs.hpp>
 #include <parsearch/rewrite/rules/graph_rule.hpp>
 
 namespace parsearch::rewrite {

@@ -3,7 +3,11 @@
 
 #include <numeric>
 
+#include <parsearch/core/error.hpp>
 #include <parsearch/lab/rules/parallel_rules.hpp>
+#include <parsearch/rewrite/parallel/parallel_graph.hpp>
+#include <parsearch/rewrite/parallel/parallel_tensor.hpp>
+#include <parsearch/rewrite/parallel/seen_graphs.hpp>
 
 namespace parsearch::rewrite::detail {
 

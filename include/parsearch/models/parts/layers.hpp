@@ -12,10 +12,7 @@
 #include <parsearch/ops/conv.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/kit/inference.hpp>
-#include <parsearch/ops/linear.hpp>
-#include <parsearch/ops/normalization.hpp>
 #include <parsearch/ops/shape.hpp>
-#include <parsearch/ops/softmax.hpp>
 
 namespace parsearch::models::detail {
 

@@ -2,6 +2,9 @@
 // What the models of the zoo are put together from: checks of options, chains of operators, the loss.
 
 #include <parsearch/models/parts/layers.hpp>
+#include <parsearch/ops/linear.hpp>
+#include <parsearch/ops/normalization.hpp>
+#include <parsearch/ops/softmax.hpp>
 
 namespace parsearch::models::detail {
 

@@ -11,7 +11,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/models/parts/layers.hpp>
-#include <parsearch/ops/embedding.hpp>
 #include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models::detail {

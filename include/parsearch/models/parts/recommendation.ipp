@@ -2,6 +2,7 @@
 // What the recommendation models and CANDLE Uno share: embedding tables, perceptrons, a regression's loss.
 
 #include <parsearch/models/parts/recommendation.hpp>
+#include <parsearch/ops/embedding.hpp>
 
 namespace parsearch::models::detail {
 

@@ -10,7 +10,6 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/models/parts/layers.hpp>
 #include <parsearch/ops/embedding.hpp>
-#include <parsearch/ops/lstm.hpp>
 
 namespace parsearch::models::detail {
 

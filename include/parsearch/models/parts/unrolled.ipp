@@ -2,6 +2,7 @@
 // Recurrent networks unrolled in time: one operator per layer and step, whose weights the steps share.
 
 #include <parsearch/models/parts/unrolled.hpp>
+#include <parsearch/ops/lstm.hpp>
 
 namespace parsearch::models::detail {
 

@@ -3,7 +3,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/ops/operation.hpp>
-#include <parsearch/ops/shard.hpp>
 
 namespace parsearch::ops::kit {
 

@@ -2,6 +2,7 @@
 // The counts of an operator that multiplies its operands and sums: what linear, batched matmul and einsum share.
 
 #include <parsearch/ops/kit/contraction.hpp>
+#include <parsearch/ops/shard.hpp>
 
 namespace parsearch::ops::kit {
 

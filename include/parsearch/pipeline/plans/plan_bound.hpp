@@ -9,7 +9,6 @@
 #include <parsearch/pipeline/partition_options.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/problem/problem.hpp>
-#include <parsearch/sim/bounds/work_bound.hpp>
 #include <parsearch/sim/task/planner.hpp>
 
 namespace parsearch::pipeline {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <parsearch/pipeline/plans/plan_bound.hpp>
+#include <parsearch/sim/bounds/work_bound.hpp>
 
 namespace parsearch::pipeline {
 

@@ -9,8 +9,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/ops/operation.hpp>
-#include <parsearch/rewrite/algebra/attributes.hpp>
-#include <parsearch/rewrite/algebra/fuse.hpp>
 #include <parsearch/rewrite/algebra/outcome.hpp>
 
 namespace parsearch::rewrite {

@@ -1,7 +1,9 @@
 #pragma once
 // Convolutions in another form: with a larger kernel, and with the batch normalization behind them folded in.
 
+#include <parsearch/rewrite/algebra/attributes.hpp>
 #include <parsearch/rewrite/algebra/convolve.hpp>
+#include <parsearch/rewrite/algebra/fuse.hpp>
 
 namespace parsearch::rewrite {
 

@@ -14,7 +14,6 @@
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/rewrite/algebra/attributes.hpp>
-#include <parsearch/rewrite/algebra/merge.hpp>
 #include <parsearch/rewrite/algebra/outcome.hpp>
 #include <parsearch/rewrite/algebra/reorder.hpp>
 

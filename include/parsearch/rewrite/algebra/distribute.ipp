@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include <parsearch/rewrite/algebra/distribute.hpp>
+#include <parsearch/rewrite/algebra/merge.hpp>
 
 namespace parsearch::rewrite::detail {
 

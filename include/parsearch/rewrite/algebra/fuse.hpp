@@ -7,8 +7,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/ops/operation.hpp>
-#include <parsearch/ops/shard.hpp>
-#include <parsearch/rewrite/algebra/attributes.hpp>
 #include <parsearch/rewrite/algebra/outcome.hpp>
 
 namespace parsearch::rewrite {

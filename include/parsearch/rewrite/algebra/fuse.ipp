@@ -1,6 +1,8 @@
 #pragma once
 // An operation and the elementwise one behind it as one operation: what is between them is never written.
 
+#include <parsearch/ops/shard.hpp>
+#include <parsearch/rewrite/algebra/attributes.hpp>
 #include <parsearch/rewrite/algebra/fuse.hpp>
 
 namespace parsearch::rewrite::detail {

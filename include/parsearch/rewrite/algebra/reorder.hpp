@@ -12,8 +12,6 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/ops/kit/inference.hpp>
 #include <parsearch/ops/operation.hpp>
-#include <parsearch/ops/shape.hpp>
-#include <parsearch/rewrite/algebra/attributes.hpp>
 #include <parsearch/rewrite/algebra/outcome.hpp>
 
 namespace parsearch::rewrite {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <parsearch/ops/shape.hpp>
+#include <parsearch/rewrite/algebra/attributes.hpp>
 #include <parsearch/rewrite/algebra/reorder.hpp>
 
 namespace parsearch::rewrite::detail {

@@ -19,10 +19,7 @@
 #include <parsearch/rewrite/mapping/machine_grid.hpp>
 #include <parsearch/search/additive/minimise.hpp>
 #include <parsearch/sim/input/workload.hpp>
-#include <parsearch/sim/memory/strategy_memory.hpp>
-#include <parsearch/space/likely_configurations.hpp>
 #include <parsearch/space/strategy_space.hpp>
-#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::rewrite {
 

@@ -3,6 +3,9 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/rewrite/joint/graph_pricer.hpp>
+#include <parsearch/sim/memory/strategy_memory.hpp>
+#include <parsearch/space/likely_configurations.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::rewrite {
 

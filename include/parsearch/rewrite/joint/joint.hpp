@@ -32,7 +32,6 @@
 #include <parsearch/search/kernel/kernel.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/space/replicated_operators.hpp>
-#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::rewrite {
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include <parsearch/rewrite/joint/joint.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::rewrite::detail {
 

@@ -10,7 +10,6 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/rewrite/joint/graph_pricer_options.hpp>
 #include <parsearch/rewrite/rules/graph_rule.hpp>
-#include <parsearch/search/kernel/search_options.hpp>
 
 namespace parsearch::rewrite {
 

@@ -3,6 +3,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/rewrite/joint/joint_options.hpp>
+#include <parsearch/search/kernel/search_options.hpp>
 
 namespace parsearch::rewrite {
 

@@ -17,7 +17,6 @@
 #include <parsearch/rewrite/joint/graph_pricer.hpp>
 #include <parsearch/rewrite/mapping/machine_grid.hpp>
 #include <parsearch/rewrite/mapping/machine_mapping.hpp>
-#include <parsearch/rewrite/mapping/operator_views.hpp>
 #include <parsearch/space/configuration.hpp>
 #include <parsearch/space/strategy_space.hpp>
 

@@ -5,6 +5,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/rewrite/joint/operator_mapping.hpp>
+#include <parsearch/rewrite/mapping/operator_views.hpp>
 
 namespace parsearch::rewrite {
 

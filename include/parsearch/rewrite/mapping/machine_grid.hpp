@@ -8,7 +8,6 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/rewrite/mapping/resource_box.hpp>
 #include <parsearch/space/configuration.hpp>
-#include <parsearch/space/layout.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
 namespace parsearch::rewrite {

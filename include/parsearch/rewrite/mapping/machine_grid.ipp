@@ -5,6 +5,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/rewrite/mapping/machine_grid.hpp>
+#include <parsearch/space/layout.hpp>
 
 namespace parsearch::rewrite {
 

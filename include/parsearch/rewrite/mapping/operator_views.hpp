@@ -10,10 +10,7 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/rewrite/mapping/machine_grid.hpp>
-#include <parsearch/rewrite/mapping/resource_box.hpp>
-#include <parsearch/space/likely_configurations.hpp>
 #include <parsearch/space/operator_space.hpp>
-#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::rewrite {
 

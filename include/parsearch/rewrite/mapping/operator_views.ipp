@@ -4,6 +4,9 @@
 #include <algorithm>
 
 #include <parsearch/rewrite/mapping/operator_views.hpp>
+#include <parsearch/rewrite/mapping/resource_box.hpp>
+#include <parsearch/space/likely_configurations.hpp>
+#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::rewrite::detail {
 

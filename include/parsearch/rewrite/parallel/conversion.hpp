@@ -15,7 +15,6 @@
 #include <parsearch/ops/kit/replicas.hpp>
 #include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
-#include <parsearch/space/layout.hpp>
 #include <parsearch/space/strategy_space.hpp>
 
 namespace parsearch::rewrite {

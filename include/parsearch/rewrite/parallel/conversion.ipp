@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include <parsearch/rewrite/parallel/conversion.hpp>
+#include <parsearch/space/layout.hpp>
 
 namespace parsearch::rewrite {
 

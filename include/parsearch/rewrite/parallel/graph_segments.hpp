@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/graph/dominators.hpp>
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
 
 namespace parsearch::rewrite {

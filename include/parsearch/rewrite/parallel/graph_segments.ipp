@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/graph/dominators.hpp>
 #include <parsearch/rewrite/parallel/graph_segments.hpp>
 
 namespace parsearch::rewrite {

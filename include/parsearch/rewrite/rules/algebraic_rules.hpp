@@ -10,10 +10,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/ops/shape.hpp>
-#include <parsearch/rewrite/algebra/operation_algebra.hpp>
-#include <parsearch/rewrite/parallel/parallel_graph.hpp>
-#include <parsearch/rewrite/rules/convolution_rules.hpp>
 #include <parsearch/rewrite/rules/graph_rule.hpp>
 #include <parsearch/rewrite/rules/rewriting_site.hpp>
 

@@ -5,7 +5,11 @@
 #include <map>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/ops/shape.hpp>
+#include <parsearch/rewrite/algebra/operation_algebra.hpp>
+#include <parsearch/rewrite/parallel/parallel_graph.hpp>
 #include <parsearch/rewrite/rules/algebraic_rules.hpp>
+#include <parsearch/rewrite/rules/convolution_rules.hpp>
 
 namespace parsearch::rewrite::detail {
 

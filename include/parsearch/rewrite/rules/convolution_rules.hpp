@@ -8,11 +8,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/ops/broadcast.hpp>
-#include <parsearch/ops/elementwise.hpp>
-#include <parsearch/ops/shape.hpp>
-#include <parsearch/rewrite/algebra/convolve.hpp>
-#include <parsearch/rewrite/algebra/merge.hpp>
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
 #include <parsearch/rewrite/rules/graph_rule.hpp>
 #include <parsearch/rewrite/rules/rewriting_site.hpp>

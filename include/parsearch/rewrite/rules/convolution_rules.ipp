@@ -6,6 +6,11 @@
 #include <set>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/ops/broadcast.hpp>
+#include <parsearch/ops/elementwise.hpp>
+#include <parsearch/ops/shape.hpp>
+#include <parsearch/rewrite/algebra/convolve.hpp>
+#include <parsearch/rewrite/algebra/merge.hpp>
 #include <parsearch/rewrite/rules/convolution_rules.hpp>
 
 namespace parsearch::rewrite::detail {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/rewrite/algebra/attributes.hpp>
 #include <parsearch/rewrite/algebra/outcome.hpp>
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <parsearch/rewrite/algebra/attributes.hpp>
 #include <parsearch/rewrite/rules/fold_weights.hpp>
 
 namespace parsearch::rewrite {

@@ -15,8 +15,6 @@
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/ops/shape.hpp>
-#include <parsearch/rewrite/algebra/attributes.hpp>
-#include <parsearch/rewrite/algebra/fuse.hpp>
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
 #include <parsearch/rewrite/rules/rule.hpp>
 

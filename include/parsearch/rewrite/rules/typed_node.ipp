@@ -2,6 +2,8 @@
 // Nodes of a parallel graph in the vocabulary of rules: their type and parameters, and nodes made from these.
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/rewrite/algebra/attributes.hpp>
+#include <parsearch/rewrite/algebra/fuse.hpp>
 #include <parsearch/rewrite/rules/typed_node.hpp>
 
 namespace parsearch::rewrite::detail {

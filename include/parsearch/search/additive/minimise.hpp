@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/graph/dominators.hpp>
 #include <parsearch/search/additive/cost_network.hpp>
 #include <parsearch/search/additive/dominance.hpp>
 #include <parsearch/search/additive/solver.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 // Minimises an additive cost given in tables: what `dominator_dp` does between reading them and telling.
 
+#include <parsearch/graph/dominators.hpp>
 #include <parsearch/search/additive/minimise.hpp>
 
 namespace parsearch::search::additive::detail {

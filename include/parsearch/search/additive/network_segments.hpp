@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/joined_sets.hpp>
 
 namespace parsearch::search::additive {
 

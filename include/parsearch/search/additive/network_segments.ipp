@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <parsearch/core/joined_sets.hpp>
 #include <parsearch/search/additive/network_segments.hpp>
 
 namespace parsearch::search::additive {

@@ -8,7 +8,6 @@
 #include <parsearch/core/units.hpp>
 #include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/ops/operation.hpp>
-#include <parsearch/sim/schedule/schedule.hpp>
 #include <parsearch/sim/task/planner.hpp>
 #include <parsearch/space/configuration.hpp>
 #include <parsearch/space/operator_space.hpp>

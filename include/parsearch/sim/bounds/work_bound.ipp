@@ -6,6 +6,7 @@
 #include <map>
 
 #include <parsearch/sim/bounds/work_bound.hpp>
+#include <parsearch/sim/schedule/schedule.hpp>
 
 namespace parsearch::sim {
 

@@ -9,12 +9,8 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/units.hpp>
 #include <parsearch/cost/any_oracle.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/ops/device_shares.hpp>
-#include <parsearch/ops/kit/samples.hpp>
-#include <parsearch/ops/shard.hpp>
 #include <parsearch/topology/dense_topology.hpp>
 
 namespace parsearch::sim {

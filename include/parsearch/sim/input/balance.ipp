@@ -6,6 +6,10 @@
 #include <limits>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/ops/device_shares.hpp>
+#include <parsearch/ops/kit/samples.hpp>
+#include <parsearch/ops/shard.hpp>
 #include <parsearch/sim/input/balance.hpp>
 
 namespace parsearch::sim::detail {

@@ -14,7 +14,6 @@
 
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/portable_math.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/schedule/schedule.hpp>

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/sim/schedule/fair_sharing.hpp>
 
 namespace parsearch::sim {

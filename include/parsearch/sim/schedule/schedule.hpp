@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
-#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/sim/schedule/ready_queue.hpp>

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/sim/schedule/schedule.hpp>
 
 namespace parsearch::sim {

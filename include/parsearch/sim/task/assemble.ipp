@@ -1,6 +1,7 @@
 #pragma once
 // Puts the task graph of one training iteration together from the plans of its operators, edges and weights.
 
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/sim/task/assemble.hpp>
 
 namespace parsearch::sim {

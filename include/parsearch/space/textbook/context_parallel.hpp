@@ -10,10 +10,7 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/operation.hpp>
-#include <parsearch/space/layout.hpp>
 #include <parsearch/space/strategy_space.hpp>
-#include <parsearch/space/textbook/expert_parallel.hpp>
-#include <parsearch/space/textbook/tensor_parallel.hpp>
 
 namespace parsearch::space {
 

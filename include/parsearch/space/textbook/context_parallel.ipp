@@ -5,7 +5,10 @@
 #include <numeric>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/space/layout.hpp>
 #include <parsearch/space/textbook/context_parallel.hpp>
+#include <parsearch/space/textbook/expert_parallel.hpp>
+#include <parsearch/space/textbook/tensor_parallel.hpp>
 
 namespace parsearch::space::detail {
 

@@ -7,7 +7,6 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/space/layout.hpp>
 #include <parsearch/space/strategy_space.hpp>
 
 namespace parsearch::space {

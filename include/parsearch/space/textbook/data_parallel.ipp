@@ -1,6 +1,7 @@
 #pragma once
 // Data parallelism, and what differs from it in single operators.
 
+#include <parsearch/space/layout.hpp>
 #include <parsearch/space/textbook/data_parallel.hpp>
 
 namespace parsearch::space {

@@ -11,7 +11,6 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/space/strategy_space.hpp>
 #include <parsearch/space/textbook/data_parallel.hpp>
-#include <parsearch/space/textbook/tensor_parallel.hpp>
 
 namespace parsearch::space {
 

@@ -6,6 +6,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/space/textbook/expert_parallel.hpp>
+#include <parsearch/space/textbook/tensor_parallel.hpp>
 
 namespace parsearch::space::detail {
 

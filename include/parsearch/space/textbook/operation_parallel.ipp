@@ -2,6 +2,7 @@
 // Layers on different devices of a node.
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/space/textbook/data_parallel.hpp>
 #include <parsearch/space/textbook/operation_parallel.hpp>
 
 namespace parsearch::space {

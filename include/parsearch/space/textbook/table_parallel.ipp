@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <parsearch/space/textbook/data_parallel.hpp>
 #include <parsearch/space/textbook/table_parallel.hpp>
 
 namespace parsearch::space {

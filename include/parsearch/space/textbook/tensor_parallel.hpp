@@ -9,9 +9,7 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/graph/dense_graph.hpp>
-#include <parsearch/space/layout.hpp>
 #include <parsearch/space/strategy_space.hpp>
-#include <parsearch/space/textbook/data_parallel.hpp>
 
 namespace parsearch::space {
 

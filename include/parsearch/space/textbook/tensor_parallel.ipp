@@ -2,6 +2,8 @@
 // Tensor parallelism, after Megatron-LM.
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/space/layout.hpp>
+#include <parsearch/space/textbook/data_parallel.hpp>
 #include <parsearch/space/textbook/tensor_parallel.hpp>
 
 namespace parsearch::space::detail {
