@@ -13,8 +13,8 @@ else()
 endif()
 
 # parsearch_quick_to_compile(<target> [-O0]): -O1 for -O2, a third quicker to compile, or -O0, twice as quick again; what decides how fast a search is
-# is compiled at -O2 in parsearch::compiled. At -O1 g++ takes what it does not see initialised for uninitialised. It collects garbage when its heap has doubled: from 500 MB
-# on, a tenth quicker than from 128.
+# is compiled at -O2 in parsearch::compiled. At -O1 g++ takes what it does not see initialised for uninitialised. It collects garbage when its heap
+# has doubled: from 500 MB on, a tenth quicker than from 128.
 function(parsearch_quick_to_compile target)
     set(level -O1)
     if(ARGN)

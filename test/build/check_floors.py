@@ -136,6 +136,19 @@ def wrong_library(name, directory, path):
             return None if allowed & {directory, name, name.rpartition("/")[0]} else reason
 
 
+def wrong_definitions(library, sources):
+    """What is wrong with the .ipp files, each of which its header and one of the sources must include."""
+    listed = [path for source in sources for _, path in included(source, library.parent, source.read_text(encoding="utf-8"))]
+    for file in sorted(library.rglob("*.ipp")):
+        name = file.relative_to(library).as_posix()
+        path = f"parsearch/{name}"
+        header = file.with_suffix(".hpp")
+        if not header.exists() or f"#include <{path}>" not in header.read_text(encoding="utf-8"):
+            yield f"{name}: no header of this name includes it"
+        if (times := listed.count(path)) != 1:
+            yield f"{name}: is included {times} times in src, must be once"
+
+
 def check(root):
     """(errors, warnings) of the headers under root/parsearch, and of the .ipp files with what they declare."""
     root = pathlib.Path(root).resolve()
@@ -173,6 +186,7 @@ def check(root):
     for folder, names in held.items():
         if len(names) > MOST_HEADERS:
             errors.append(f"{folder.relative_to(library)}: {len(names)} headers, allowed are {MOST_HEADERS}")
+    errors += wrong_definitions(library, sorted((root.parent / "src").rglob("*.cpp")))
     return errors, warnings, len(headers)
 
 
@@ -184,7 +198,7 @@ def main():
         print("warning:", warning)
     for error in errors:
         print("error:", error)
-    print(f"{count} headers, {len(errors)} errors, {len(warnings)} warnings")
+    print(f"{count} headers and files of definitions, {len(errors)} errors, {len(warnings)} warnings")
     sys.exit(1 if errors else 0)
 
 

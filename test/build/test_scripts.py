@@ -31,12 +31,14 @@ COMPILER = sys.argv[1:]
 
 class Floors(unittest.TestCase):
     def check(self, headers):
+        """Of headers by their place in include/parsearch, and sources that begin with src/."""
         with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder, "include")
             for name, text in headers.items():
-                header = pathlib.Path(folder, "parsearch", name)
-                header.parent.mkdir(parents=True, exist_ok=True)
-                header.write_text(text, encoding="utf-8")
-            errors, warnings, _ = check_floors.check(folder)
+                file = pathlib.Path(folder, name) if name.startswith("src/") else root / "parsearch" / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+            errors, warnings, _ = check_floors.check(root)
         return errors, warnings
 
     def refused(self, name, text, expected, **more):
@@ -44,19 +46,25 @@ class Floors(unittest.TestCase):
         self.assertEqual(len(errors), 1, errors)
         self.assertIn(expected, errors[0])
 
-    def allowed(self, name, text):
-        self.assertEqual(self.check({name: text}), ([], []))
+    def allowed(self, name, text, **more):
+        self.assertEqual(self.check({name: text, **more}), ([], []))
+
+    @staticmethod
+    def including(name):
+        """What must include name.ipp: its header and one source."""
+        line = f"#include <parsearch/{name}.ipp>\n"
+        return {f"{name}.hpp": line, "src/a.cpp": line}
 
     def test_arrows_down(self):
         self.allowed("sim/a.hpp", "#include <vector>\n#include <parsearch/cost/b.hpp>\n#include <parsearch/sim/c.hpp>\n")
         self.allowed("parsearch.hpp", "#include <parsearch/io/a.hpp>\n#include <parsearch/sim/b.hpp>\n")
-        self.allowed("search/additive/minimise.ipp", "#include <parsearch/graph/a.hpp>\n")
+        self.allowed("search/additive/minimise.ipp", "#include <parsearch/graph/a.hpp>\n", **self.including("search/additive/minimise"))
         self.allowed("core/a.hpp", "// #include <parsearch/sim/b.hpp>\n/*\n#include <parsearch/sim/b.hpp>\n*/\n")
 
     def test_arrows_up(self):
         self.refused("core/a.hpp", "\n#include <parsearch/concepts/b.hpp>\n", "core/a.hpp:2: ")
         self.refused("ops/a.hpp", "#include <parsearch/graph/b.hpp>\n", "ops may not include graph")
-        self.refused("ops/a.ipp", "#include <parsearch/graph/b.hpp>\n", "ops may not include graph")
+        self.refused("ops/a.ipp", "#include <parsearch/graph/b.hpp>\n", "ops may not include graph", **self.including("ops/a"))
         self.refused("ops/a.hpp", "  #  include \"parsearch/sim/b.hpp\"\n", "ops may not include sim")
         self.refused("search/mcmc.hpp", "#include <parsearch/graph/b.hpp>\n", "search may not include graph")
         self.refused("fabric/a.hpp", "#include <parsearch/io/b.hpp>\n", "fabric may not include io")
@@ -81,9 +89,15 @@ class Floors(unittest.TestCase):
 
     def test_names(self):
         self.refused("sim/a.hpp", "", "sim/a.hpp: has the name of ops/a.hpp", **{"ops/a.hpp": ""})
-        self.assertEqual(self.check({"sim/a.hpp": "", "sim/a.ipp": ""}), ([], []))
         self.assertEqual(self.check({f"ops/a{i}.hpp": "" for i in range(25)}), ([], []))
         self.refused("ops/b.hpp", "", "ops: 26 headers", **{f"ops/a{i}.hpp": "" for i in range(25)})
+
+    def test_definitions(self):
+        both = self.including("ops/a")
+        self.allowed("ops/a.ipp", "", **both)
+        self.refused("ops/a.ipp", "", "ops/a.ipp: no header of this name includes it", **(both | {"ops/a.hpp": ""}))
+        self.refused("ops/a.ipp", "", "ops/a.ipp: is included 0 times in src", **(both | {"src/a.cpp": ""}))
+        self.refused("ops/a.ipp", "", "ops/a.ipp: is included 2 times in src", **both, **{"src/io/b.cpp": both["src/a.cpp"]})
 
     def test_quoted_neighbours(self):
         up = {"cost/b.hpp": ""}
