@@ -13,7 +13,7 @@ else()
     set(library -D PARSEARCH_SOURCE_DIR=${source_dir})
 endif()
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${work_dir}/build -G ${generator}
-    -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${compiler} ${library}
+    -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG=-O0 -D CMAKE_CXX_COMPILER=${compiler} ${library}
     -D CONSUMER_COMPONENTS=${components})
 run(${CMAKE_COMMAND} --build ${work_dir}/build)
 run(${work_dir}/build/consumer)
