@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 
 namespace parsearch::models {
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <parsearch/core/compiled.hpp>
+#include <parsearch/graph/vector_graph.hpp>
 
 namespace parsearch::models {
 

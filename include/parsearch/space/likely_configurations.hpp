@@ -7,6 +7,7 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/space/operator_space.hpp>
+#include <parsearch/space/textbook/data_parallel.hpp>
 
 namespace parsearch::space {
 

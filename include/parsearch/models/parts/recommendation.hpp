@@ -11,6 +11,7 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/models/parts/layers.hpp>
+#include <parsearch/ops/linear.hpp>
 #include <parsearch/ops/shape.hpp>
 
 namespace parsearch::models::detail {

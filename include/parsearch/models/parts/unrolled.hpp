@@ -10,6 +10,7 @@
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/models/parts/layers.hpp>
 #include <parsearch/ops/embedding.hpp>
+#include <parsearch/ops/linear.hpp>
 
 namespace parsearch::models::detail {
 
