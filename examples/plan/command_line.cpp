@@ -165,7 +165,9 @@ void add_general(CLI::App& app, raw_command& raw) {
     std::string const input = "What to plan", search = "Search", output = "Output", other = "Other";
     tools::add_text(
         app, "-m,--model", input, "MODEL",
-        "FILE.onnx[,key=value...], or zoo:NAME[,key=value...] with the options of the model. Keys for a file: batch=N rescales the samples of "
+        "FILE.onnx[,key=value...], a graph FILE.json, or zoo:NAME[,key=value...] with the options of the model. Keys for FILE.onnx: batch=N rescales "
+        "the "
+        "samples of "
         "an iteration, type=bf16 the element type, recognise=false keeps attention, norms and the like in the pieces that the file has, "
         "replicate_unknown=true runs operators that are not known on one device, constants=PATTERN says what is not trained; any other key is a "
         "symbolic dimension: sequence=2048",

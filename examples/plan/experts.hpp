@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include <parsearch/problem/problem.hpp>
 #include <parsearch/space/strategy_space.hpp>
 
-#include "problem.hpp"
+#include "request.hpp"
 
 namespace plan {
 

@@ -131,7 +131,9 @@ ps::io::named_cluster unwired(ps::io::asked_fabric const& fabric) {
 void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_token const& stop) {
     auto const& o = given.to_wire->options;
     auto const servers = ps::io::servers_of(o);
-    auto const oracle_of = [&](ps::topology::cluster const& c) { return cost_oracle(c, given.profile ? &*given.profile : nullptr, asked.kernels); };
+    auto const oracle_of = [&](ps::topology::cluster const& c) {
+        return ps::cost::profiled_roofline(c, given.profile ? &*given.profile : nullptr, asked.kernels.roofline());
+    };
     ps::fabric::fabric_problem const problem(
         given.model.graph, o.servers,
         {.servers = servers, .routes = ps::io::paths_of(o), .problem = {.space = asked.space, .simulation = asked.simulation}}, oracle_of);

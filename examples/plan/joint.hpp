@@ -8,9 +8,10 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/problem/problem.hpp>
 #include <parsearch/rewrite/rules/rule.hpp>
 
-#include "problem.hpp"
+#include "request.hpp"
 #include "progress.hpp"
 
 namespace plan {

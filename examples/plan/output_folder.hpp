@@ -8,8 +8,9 @@
 #include <vector>
 
 #include <parsearch/io/files/run_manifest.hpp>
+#include <parsearch/problem/problem.hpp>
 
-#include "problem.hpp"
+#include "request.hpp"
 
 namespace plan {
 

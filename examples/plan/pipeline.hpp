@@ -10,9 +10,10 @@
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/io/display/comparison.hpp>
 #include <parsearch/pipeline/partition.hpp>
+#include <parsearch/problem/problem.hpp>
 #include <parsearch/sim/report.hpp>
 
-#include "problem.hpp"
+#include "request.hpp"
 
 namespace plan {
 

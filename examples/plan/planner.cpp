@@ -118,7 +118,7 @@ void start_as_before(planned& made, std::string const& start) {
     throw ps::invalid_input("--rerun: result.start is ", ps::io::in_quotes(start), ": must be the name of an expert");
 }
 
-ps::parallelization make_problem(request const& asked, inputs const& given, cost_oracle const& oracle) {
+ps::parallelization make_problem(request const& asked, inputs const& given, ps::cost::profiled_roofline const& oracle) {
     return ps::make_problem(given.model.graph, given.cluster.cluster, oracle, {.space = asked.space, .simulation = asked.simulation});
 }
 
@@ -377,7 +377,7 @@ inputs read_inputs(request const& asked) {
 }
 
 planned begin_plan(request& asked, inputs const& given, std::stop_token const& stop) {
-    cost_oracle const oracle(given.cluster.cluster, given.profile ? &*given.profile : nullptr, asked.kernels);
+    ps::cost::profiled_roofline const oracle(given.cluster.cluster, given.profile ? &*given.profile : nullptr, asked.kernels.roofline());
     std::vector<std::string> pinned;
     if (!asked.pin.empty() || !asked.forbid.empty())
         pinned =

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/cost/profiled_roofline.hpp>
 #include <parsearch/fabric/cooptimize/co_optimize.hpp>
 #include <parsearch/fabric/servers/network_report.hpp>
 #include <parsearch/io/display/comparison.hpp>
@@ -17,13 +18,14 @@
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/io/report/report_data.hpp>
 #include <parsearch/problem/cost_sources.hpp>
+#include <parsearch/problem/problem.hpp>
 #include <parsearch/search/kernel/events.hpp>
 #include <parsearch/sim/report.hpp>
 
 #include "tools/model.hpp"
 #include "joint.hpp"
 #include "pipeline.hpp"
-#include "problem.hpp"
+#include "request.hpp"
 #include "progress.hpp"
 #include "rules.hpp"
 
@@ -68,8 +70,8 @@ struct co_optimized {
 };
 
 struct planned {
-    ps::parallelization problem; // after a joint search that of the operators found, to which the found strategy belongs
-    cost_oracle oracle;          // a copy of the problem's
+    ps::parallelization problem;        // after a joint search that of the operators found, to which the found strategy belongs
+    ps::cost::profiled_roofline oracle; // a copy of the problem's
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
     std::vector<named_strategy> strategies{}; // data parallelism first, the found one last, with blocks alike where that is chosen
     std::size_t compared = 0;                 // of these, data parallelism and the experts
