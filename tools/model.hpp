@@ -18,7 +18,7 @@ struct loaded_model {
     std::vector<std::string> notes{};
 };
 
-// "zoo:NAME[,key=value...]" or "FILE.onnx[,key=value...]", for that many devices. Throws invalid_input.
+// "zoo:NAME[,key=value...]", "FILE.json" (a parsearch.graph) or "FILE.onnx[,key=value...]", for that many devices. Throws invalid_input.
 [[nodiscard]] loaded_model load_model(std::string const& given, std::size_t devices);
 
 // The ONNX part of it, in a file of its own: it needs protobuf. A batch and a sequence length that the file leaves open and nobody gives are

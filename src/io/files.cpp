@@ -1,6 +1,7 @@
 #include <parsearch/io/described/described.ipp>
 #include <parsearch/io/described/searches.ipp>
 #include <parsearch/io/files/configuration_list.ipp>
+#include <parsearch/io/files/graph_file.ipp>
 #include <parsearch/io/files/plan_file.ipp>
 #include <parsearch/io/files/profile_file.ipp>
 #include <parsearch/io/files/run_manifest.ipp>

@@ -516,6 +516,22 @@ class Plans(Folder):
                          ["data parallel", "tensor parallel 2", "one weird trick", "found by portfolio"])
         self.assertNotIn("block", out)
 
+    def test_a_graph_as_json(self):
+        if not SCHEMAS:
+            self.skipTest("no --schemas")
+        page = (SCHEMAS.parent / "formats.md").read_text(encoding="utf-8")
+        graph = next(block for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL) if '"parsearch.graph"' in block)
+        file = self.path / "graph.json"
+        file.write_text(graph, encoding="utf-8")
+        asked = ("--cluster", "1x2xp100", "--evaluations", 20)
+        out, _ = plan("--model", file, *asked, "--out", self.path / "made")
+        self.assertIn("fc1", out)
+        self.assertEqual(self.load("made", "plan.json")["model"]["operators"], 2)
+        self.assertTrue(self.load("made", "run.json")["model"]["hash"].startswith("fnv1a64:"))
+        self.assertIn("has no option 'batch'", plan("--model", f"{file},batch=4", *asked, code=2)[1])
+        file.write_text(graph.replace('"of": "x"', '"of": "y"'), encoding="utf-8")
+        self.assertIn('operators[1].inputs[0].of is "y": must be the name of an operator', plan("--model", file, *asked, code=2)[1])
+
     def test_schema_knows_every_member(self):
         if not SCHEMAS:
             self.skipTest("no --schemas")

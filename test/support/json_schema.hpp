@@ -66,6 +66,15 @@ class json_schema {
         throw std::runtime_error("schema: unknown type " + type);
     }
 
+    /// Against what a reference names: "#/$defs/kind", "graph.schema.json", "run.schema.json#/properties/space".
+    [[nodiscard]] std::string check_as(std::string const& reference, json const& v, std::string const& path) const {
+        auto const hash = reference.find('#');
+        auto const file = reference.substr(0, hash), at = hash == reference.npos ? std::string() : reference.substr(hash + 1);
+        if (file.empty()) return check(root_.at(json::json_pointer(at)), v, path);
+        json_schema const other(file.substr(0, file.find('.')));
+        return other.check(other.root_.at(json::json_pointer(at)), v, path);
+    }
+
     [[nodiscard]] std::string check(json const& schema, json const& v, std::string const& path) const {
         using parsearch::text;
         if (schema.is_boolean()) return schema.get<bool>() ? "" : path + ": must not be there";
@@ -83,7 +92,7 @@ class json_schema {
                 return n;
             };
             if (keyword == "$schema" || keyword == "title" || keyword == "description" || keyword == "$defs") continue;
-            if (keyword == "$ref") first(check(root_.at(json::json_pointer(rule.get<std::string>().substr(1))), v, path));
+            if (keyword == "$ref") first(check_as(rule.get<std::string>(), v, path));
             else if (keyword == "type") fail(!is(rule, v));
             else if (keyword == "const") fail(v != rule);
             else if (keyword == "enum") fail(std::find(rule.begin(), rule.end(), v) == rule.end());
@@ -93,6 +102,7 @@ class json_schema {
             else if (keyword == "minimum") fail(v.is_number() && v < rule);
             else if (keyword == "maximum") fail(v.is_number() && v > rule);
             else if (keyword == "exclusiveMinimum") fail(v.is_number() && v <= rule);
+            else if (keyword == "exclusiveMaximum") fail(v.is_number() && v >= rule);
             else if (keyword == "minLength") fail(v.is_string() && v.get<std::string>().size() < rule);
             else if (keyword == "pattern") fail(v.is_string() && !std::regex_search(v.get<std::string>(), std::regex(rule.get<std::string>())));
             else if (keyword == "minItems") fail(v.is_array() && v.size() < rule);

@@ -412,8 +412,8 @@ TEST_CASE("topology JSON: a chain whose routes would fill the memory is refused 
     json_limits const limits;
     std::istringstream in(text + "]}");
     json_document const document(in, "c.json", limits);
-    CHECK(io::detail::topology_reader(document).read(87360).size() == 64); // 64 * 65 * 63 / 3 hops
-    CHECK(support::refusal([&] { return io::detail::topology_reader(document).read(87359).size(); }) ==
+    CHECK(io::detail::topology_reader(document.root()).read(87360).size() == 64); // 64 * 65 * 63 / 3 hops
+    CHECK(support::refusal([&] { return io::detail::topology_reader(document.root()).read(87359).size(); }) ==
           "c.json: route from device 63 to device 62: more than 87359 hops in all routes together");
 }
 

@@ -72,8 +72,6 @@ class jax_writer {
         for (auto const& a : o.axes) out.push_back(a.extent);
         return out;
     }
-    /// How the points of the iteration space index a tensor: of each axis [dim, stride] per term; offset and span where they are not 0 and 1.
-    [[nodiscard]] static ordered_json axes_of(ops::operand const& o);
     [[nodiscard]] static ordered_json names_of(device_mesh const& mesh, axis_numbers const& axes) {
         auto out = ordered_json::array();
         for (auto const a : axes) out.push_back(mesh.axes[a].name);

@@ -5,15 +5,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/exports/jax_export.hpp>
-
-namespace parsearch::io::detail {
-
-[[nodiscard]] constexpr std::string_view name_of_dim_kind(ops::dim_kind k) noexcept {
-    constexpr std::array<std::string_view, 7> names{"sample", "attribute", "parameter", "reduction", "fixed", "copies", "sums"};
-    return names[static_cast<std::size_t>(k)];
-}
-
-} // namespace parsearch::io::detail
+#include <parsearch/io/files/graph_file.hpp>
 
 namespace parsearch::io::detail {
 
@@ -66,18 +58,6 @@ PARSEARCH_IO_INLINE ordered_json jax_writer::write() {
     return root;
 }
 
-PARSEARCH_IO_INLINE ordered_json jax_writer::axes_of(ops::operand const& o) {
-    auto out = ordered_json::array();
-    for (auto const& a : o.axes) {
-        ordered_json axis{{"extent", a.extent}, {"terms", ordered_json::array()}};
-        for (auto const& t : a.terms) axis["terms"].push_back({t.dim, t.stride});
-        if (a.offset != 0) axis["offset"] = a.offset;
-        if (a.span != 1) axis["span"] = a.span;
-        out.push_back(std::move(axis));
-    }
-    return out;
-}
-
 PARSEARCH_IO_INLINE ordered_json jax_writer::operator_of(std::uint32_t number) {
     auto const& g = p_.graph;
     auto const& op = g.operations[number];
@@ -101,7 +81,7 @@ PARSEARCH_IO_INLINE ordered_json jax_writer::operator_of(std::uint32_t number) {
     auto& inputs = out["inputs"] = ordered_json::array();
     for (auto const& e : g.in(number)) {
         auto const& o = op.inputs[e.input];
-        ordered_json input{{"name", o.name}, {"of", g.names[e.producer]}, {"output", e.slot}, {"axes", axes_of(o)}};
+        ordered_json input{{"name", o.name}, {"of", g.names[e.producer]}, {"output", e.slot}, {"axes", axes_to_json(o.axes)}};
         if (o.saved) input["saved"] = true;
         if (!g.carries_gradient(e)) input["gradient"] = false;
         inputs.push_back(std::move(input));
@@ -112,7 +92,8 @@ PARSEARCH_IO_INLINE ordered_json jax_writer::operator_of(std::uint32_t number) {
     }
     auto& outputs = out["outputs"] = ordered_json::array();
     for (auto const& o : op.outputs) {
-        ordered_json output{{"type", name_of(o.type)}, {"axes", axes_of(o)}, {"spec", spec_of(mesh, split_of(op, o, use, g.names[number]))}};
+        ordered_json output{
+            {"type", name_of(o.type)}, {"axes", axes_to_json(o.axes)}, {"spec", spec_of(mesh, split_of(op, o, use, g.names[number]))}};
         axis_numbers partial;
         for (std::size_t k = 0; k < use.dims.size(); ++k)
             if (ops::leaves_partial_sums(op, o, k)) partial.insert(partial.end(), use.dims[k].begin(), use.dims[k].end());
@@ -133,7 +114,7 @@ PARSEARCH_IO_INLINE ordered_json jax_writer::weight_of(std::uint32_t number, ops
     auto const name = parameter_name(p_.graph, number, w);
     auto const split = split_of(op, w, use, p_.graph.names[number]);
     auto const beside = axes_beside(w, use);
-    ordered_json out{{"name", w.name}, {"parameter", name}, {"axes", axes_of(w)}, {"spec", spec_of(mesh, split)}};
+    ordered_json out{{"name", w.name}, {"parameter", name}, {"axes", axes_to_json(w.axes)}, {"spec", spec_of(mesh, split)}};
     auto const [at, fresh] = stage_of_parameter_.try_emplace(name, how.stage[number]);
     if (!fresh) {
         if (at->second != how.stage[number])

@@ -17,6 +17,7 @@
 #include <parsearch/cost/link_fit.hpp>
 #include <parsearch/cost/profile.hpp>
 #include <parsearch/io/json/json_reader.hpp>
+#include <parsearch/io/json/json_writer.hpp>
 
 namespace parsearch::io {
 
@@ -43,6 +44,12 @@ struct profile_notes {
     std::map<std::string, std::int64_t> throttled{}; ///< kernels behind which a clock was held down, by what: {"power cap", 12}
     friend bool operator==(profile_notes const&, profile_notes const&) = default;
 };
+
+namespace detail {
+/// The document of a profile, and the profile of a document, which may stand in another one.
+[[nodiscard]] ordered_json profile_to_json(cost::profile const& p, profile_notes const& notes = {});
+[[nodiscard]] cost::profile profile_from_json(json_value const& document, profile_notes* notes = nullptr);
+} // namespace detail
 
 /// Writes a profile such that reading it gives an equal one, all in their order. Throws `invalid_input` where a text is not UTF-8 or the
 /// date is none.

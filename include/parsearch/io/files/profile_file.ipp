@@ -5,7 +5,6 @@
 
 #include <parsearch/core/collective.hpp>
 #include <parsearch/io/files/profile_file.hpp>
-#include <parsearch/io/json/json_writer.hpp>
 
 namespace parsearch::io::detail {
 
@@ -185,12 +184,8 @@ PARSEARCH_IO_INLINE ordered_json profile_notes_to_json(profile_notes const& n) {
     return j;
 }
 
-} // namespace parsearch::io::detail
-
-namespace parsearch::io {
-
-PARSEARCH_IO_INLINE void write_profile_json(std::ostream& out, cost::profile const& p, profile_notes const& notes) {
-    if (!notes.date.empty() && !detail::is_date(notes.date))
+PARSEARCH_IO_INLINE ordered_json profile_to_json(cost::profile const& p, profile_notes const& notes) {
+    if (!notes.date.empty() && !is_date(notes.date))
         throw invalid_input("the date of a profile is ", in_quotes(notes.date), ": must be like 2025-03-01");
     if (notes.memory && *notes.memory < 0) throw invalid_input("the memory of a profile's device is ", *notes.memory, " bytes: must not be negative");
     for (auto const& state : {notes.begin, notes.end})
@@ -198,23 +193,22 @@ PARSEARCH_IO_INLINE void write_profile_json(std::ostream& out, cost::profile con
             throw invalid_input("a clock of a profile's device is ", std::min(state->sm_mhz.value_or(0), state->memory_mhz.value_or(0)),
                                 " MHz: must not be negative");
     ordered_json root{{"format", profile_format}, {"version", profile_version}};
-    if (auto measured = detail::profile_notes_to_json(notes); !measured.empty()) root["measured"] = std::move(measured);
+    if (auto measured = profile_notes_to_json(notes); !measured.empty()) root["measured"] = std::move(measured);
     root["kernels"] = ordered_json::array();
-    for (auto const& e : p.entries()) root["kernels"].push_back(detail::profile_entry_to_json(e));
+    for (auto const& e : p.entries()) root["kernels"].push_back(profile_entry_to_json(e));
     for (auto const& f : p.failures()) {
-        root["failures"].push_back(detail::kernel_to_json(f.device, f.kernel));
+        root["failures"].push_back(kernel_to_json(f.device, f.kernel));
         root["failures"].back()["reason"] = f.reason;
     }
-    for (auto const& m : p.links()) root["links"].push_back(detail::fitted_to_json(m));
-    for (auto const& m : p.collectives()) root["collectives"].push_back(detail::fitted_to_json(m));
-    write_json(out, root);
+    for (auto const& m : p.links()) root["links"].push_back(fitted_to_json(m));
+    for (auto const& m : p.collectives()) root["collectives"].push_back(fitted_to_json(m));
+    return root;
 }
 
-PARSEARCH_IO_INLINE cost::profile read_profile_json(std::istream& in, std::string name, profile_notes* notes, json_limits const& limits) {
-    json_document const document(in, std::move(name), limits);
-    auto const root = document.object(profile_format, profile_version, {"measured", "kernels", "failures", "links", "collectives"});
+PARSEARCH_IO_INLINE cost::profile profile_from_json(json_value const& document, profile_notes* notes) {
+    auto const root = document.document(profile_format, profile_version, {"measured", "kernels", "failures", "links", "collectives"});
     profile_notes said;
-    if (auto const measured = root.find("measured")) said = detail::read_profile_notes(*measured);
+    if (auto const measured = root.find("measured")) said = read_profile_notes(*measured);
     cost::profile p;
     auto const each = [](json_value const& list, auto const& read, auto const& add) {
         for (std::size_t i = 0, n = list.size(); i < n; ++i) {
@@ -222,13 +216,25 @@ PARSEARCH_IO_INLINE cost::profile read_profile_json(std::istream& in, std::strin
             placed(list[i], [&] { add(std::move(one)); });
         }
     };
-    each(root.at("kernels"), detail::read_profile_entry, [&](auto e) { p.add(std::move(e)); });
-    if (auto const failures = root.find("failures")) each(*failures, detail::read_profile_failure, [&](auto f) { p.add_failure(std::move(f)); });
-    if (auto const links = root.find("links")) each(*links, detail::read_link_model, [&](auto m) { p.add_link(std::move(m)); });
-    if (auto const collectives = root.find("collectives"))
-        each(*collectives, detail::read_collective_model, [&](auto m) { p.add_collective(std::move(m)); });
+    each(root.at("kernels"), read_profile_entry, [&](auto e) { p.add(std::move(e)); });
+    if (auto const failures = root.find("failures")) each(*failures, read_profile_failure, [&](auto f) { p.add_failure(std::move(f)); });
+    if (auto const links = root.find("links")) each(*links, read_link_model, [&](auto m) { p.add_link(std::move(m)); });
+    if (auto const collectives = root.find("collectives")) each(*collectives, read_collective_model, [&](auto m) { p.add_collective(std::move(m)); });
     if (notes) *notes = std::move(said);
     return p;
+}
+
+} // namespace parsearch::io::detail
+
+namespace parsearch::io {
+
+PARSEARCH_IO_INLINE void write_profile_json(std::ostream& out, cost::profile const& p, profile_notes const& notes) {
+    write_json(out, detail::profile_to_json(p, notes));
+}
+
+PARSEARCH_IO_INLINE cost::profile read_profile_json(std::istream& in, std::string name, profile_notes* notes, json_limits const& limits) {
+    json_document const document(in, std::move(name), limits);
+    return detail::profile_from_json(document.root(), notes);
 }
 
 } // namespace parsearch::io

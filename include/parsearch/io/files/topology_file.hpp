@@ -32,8 +32,8 @@ namespace detail {
 
 class topology_reader {
   public:
-    explicit topology_reader(json_document const& document)
-        : root_(document.object(topology_format, topology_version, {"description", "kinds", "devices", "switches", "links", "routes", "rings"})) {}
+    explicit topology_reader(json_value const& document)
+        : root_(document.document(topology_format, topology_version, {"description", "kinds", "devices", "switches", "links", "routes", "rings"})) {}
 
     /// `max_hops` bounds the memory of the routes: 4 bytes each.
     [[nodiscard]] topology::cluster read(std::size_t max_hops);
@@ -116,12 +116,12 @@ inline constexpr std::size_t max_read_hops = std::size_t{1} << 29;
 /// docs/formats.md says, and on more than `max_read_hops`.
 [[nodiscard]] inline topology::cluster read_topology_json(std::istream& in, std::string name = "topology JSON", json_limits const& limits = {}) {
     json_document const document(in, std::move(name), limits);
-    return detail::topology_reader(document).read(max_read_hops);
+    return detail::topology_reader(document.root()).read(max_read_hops);
 }
 /// The same from a file. Throws `invalid_input` also where it cannot be opened.
 [[nodiscard]] inline topology::cluster load_topology_json(std::string const& path, json_limits const& limits = {}) {
     json_document const document(path, limits);
-    return detail::topology_reader(document).read(max_read_hops);
+    return detail::topology_reader(document.root()).read(max_read_hops);
 }
 
 /// Writes a cluster such that reading it gives an equal one. Routes that the reader finds by itself are left out. Throws `invalid_input`

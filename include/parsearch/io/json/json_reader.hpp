@@ -136,6 +136,7 @@ class json_value {
         return value_->get<bool>();
     }
     [[nodiscard]] bool is_string() const noexcept { return value_->is_string(); }
+    [[nodiscard]] bool is_null() const noexcept { return value_->is_null(); }
     [[nodiscard]] std::string const& string() const {
         if (!value_->is_string()) refuse("must be a string");
         return value_->get_ref<std::string const&>();
@@ -158,6 +159,8 @@ class json_value {
     }
     /// An object whose members must be among `known`.
     [[nodiscard]] json_object object(member_names known) const;
+    /// An object that begins {"format": `format`, "version": v} with v from 1 to `newest`; `known` are the members beside these two.
+    [[nodiscard]] json_object document(std::string_view format, std::uint64_t newest, member_names known) const;
 
     /// The value in few words: a scalar as it is written, "an array of 3", "an object".
     [[nodiscard]] std::string summary() const {
@@ -232,9 +235,11 @@ class json_document {
         return value.is_object() && value.contains("format") && value.at("format") == format;
     }
 
-    /// The root, checked to begin {"format": `format`, "version": v} with v from 1 to `newest`. `known` are the members beside these two.
-    /// Throws `invalid_input` on another format, an unknown version, an unknown member.
-    [[nodiscard]] json_object object(std::string_view format, std::uint64_t newest, member_names known) const;
+    /// The root, checked to begin with `format` and a version: see `json_value::document`. Throws `invalid_input` on another format, an unknown
+    /// version, an unknown member.
+    [[nodiscard]] json_object object(std::string_view format, std::uint64_t newest, member_names known) const {
+        return root().document(format, newest, std::move(known));
+    }
 
   private:
     [[nodiscard]] static std::ifstream opened(std::string const& path) {

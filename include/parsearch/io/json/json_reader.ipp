@@ -114,21 +114,20 @@ PARSEARCH_IO_INLINE json_object::json_object(json_value value, member_names cons
     });
 }
 
-PARSEARCH_IO_INLINE json_object json_document::object(std::string_view format, std::uint64_t newest, member_names known) const {
-    auto const& value = document_->value;
-    if (!value.is_object()) root().refuse("must be an object");
+PARSEARCH_IO_INLINE json_object json_value::document(std::string_view format, std::uint64_t newest, member_names known) const {
+    if (!value_->is_object()) refuse("must be an object");
     // The header first: what another format or version holds is no matter.
     auto const header = [&](char const* member) -> json_value {
-        auto const at = value.find(member);
-        if (at == value.end()) throw invalid_input(document_->name, ": ", member, " is missing: a document says its format and version");
-        return {*document_, *at, member};
+        auto const at = value_->find(member);
+        if (at == value_->end()) throw invalid_input(place(), ": ", member, " is missing: a document says its format and version");
+        return {*document_, *at, path_of(member)};
     };
     if (auto const given = header("format"); given.string() != format) given.refuse("must be \"", format, '"');
     auto const version = header("version");
-    auto const* const number = value.at("version").get_ptr<std::uint64_t const*>();
+    auto const* const number = version.value_->get_ptr<std::uint64_t const*>();
     if (!number || *number < 1 || *number > newest) version.refuse("must be ", newest > 1 ? "from 1 to " : "", newest, ", which this release reads");
     known.insert(known.begin(), {"format", "version"});
-    return root().object(std::move(known));
+    return object(std::move(known));
 }
 
 } // namespace parsearch::io

@@ -1,0 +1,234 @@
+#pragma once
+// Operator graphs as JSON: iteration spaces, operands, amounts of work. See docs/formats.md.
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <parsearch/core/error.hpp>
+#include <parsearch/io/files/graph_file.hpp>
+
+namespace parsearch::io::detail {
+
+inline constexpr std::size_t dim_kinds = 7;
+
+/// Members of numbers and of booleans, which are written where they are not as they are by default.
+struct amount_member {
+    std::string_view name;
+    double ops::operation::*amount;
+};
+inline constexpr std::array amount_members{
+    amount_member{"flops", &ops::operation::flops},
+    amount_member{"multiply_adds", &ops::operation::multiply_adds},
+    amount_member{"backward_flops", &ops::operation::backward_flops},
+    amount_member{"product_flops", &ops::operation::product_flops},
+    amount_member{"backward_product_flops", &ops::operation::backward_product_flops},
+    amount_member{"saved_bytes", &ops::operation::saved_bytes},
+    amount_member{"intermediate_bytes", &ops::operation::intermediate_bytes},
+    amount_member{"backward_intermediate_bytes", &ops::operation::backward_intermediate_bytes},
+};
+static_assert(amount_members.size() == std::tuple_size_v<decltype(ops::amounts_of(std::declval<ops::operation&>()))>,
+              "an amount of work is not written");
+
+struct flag_member {
+    std::string_view name;
+    bool ops::operand::*flag;
+};
+inline constexpr std::array flag_members{flag_member{"saved", &ops::operand::saved}, flag_member{"differentiable", &ops::operand::differentiable},
+                                         flag_member{"summed", &ops::operand::summed}, flag_member{"passed_on", &ops::operand::passed_on},
+                                         flag_member{"cache", &ops::operand::cache}};
+
+template <class Enum, std::size_t Count, class Name> [[nodiscard]] Enum read_enum(json_value const& value, Name const& name) {
+    member_names names;
+    for (std::size_t i = 0; i < Count; ++i) names.push_back(name(static_cast<Enum>(i)));
+    return static_cast<Enum>(value.one_of(names));
+}
+
+} // namespace parsearch::io::detail
+
+namespace parsearch::io::detail {
+
+PARSEARCH_IO_INLINE std::string_view name_of_dim_kind(ops::dim_kind k) noexcept {
+    constexpr std::array<std::string_view, dim_kinds> names{"sample", "attribute", "parameter", "reduction", "fixed", "copies", "sums"};
+    return names[static_cast<std::size_t>(k)];
+}
+
+PARSEARCH_IO_INLINE ordered_json axes_to_json(std::vector<ops::axis> const& axes) {
+    auto out = ordered_json::array();
+    for (auto const& a : axes) {
+        ordered_json axis{{"extent", a.extent}, {"terms", ordered_json::array()}};
+        for (auto const& t : a.terms) axis["terms"].push_back({t.dim, t.stride});
+        if (a.offset != 0) axis["offset"] = a.offset;
+        if (a.span != 1) axis["span"] = a.span;
+        out.push_back(std::move(axis));
+    }
+    return out;
+}
+
+PARSEARCH_IO_INLINE void add_operand(ordered_json& out, ops::operand const& o) {
+    if (!o.name.empty()) out["name"] = o.name;
+    out["type"] = name_of(o.type);
+    out["axes"] = axes_to_json(o.axes);
+    ops::operand const plain;
+    for (auto const& m : flag_members)
+        if (o.*m.flag != plain.*m.flag) out[std::string(m.name)] = o.*m.flag;
+    if (o.gradient_flops != 0) out["gradient_flops"] = o.gradient_flops;
+    if (o.touched_bytes >= 0) out["touched_bytes"] = o.touched_bytes;
+    if (!o.parameter.empty()) out["parameter"] = o.parameter;
+}
+
+PARSEARCH_IO_INLINE ordered_json operator_to_json(graph::dense_graph const& g, std::size_t number) {
+    auto const& op = g.operations[number];
+    ordered_json out{{"name", g.names[number]}, {"kind", op.kind}};
+    if (!op.variant.empty()) out["variant"] = op.variant;
+    out["work"] = name_of(op.work);
+    for (auto const& m : amount_members)
+        if (op.*m.amount != 0) out[std::string(m.name)] = op.*m.amount;
+    auto& dims = out["dims"] = ordered_json::array();
+    for (auto const& d : op.dims) {
+        if (d.shares)
+            throw invalid_input("operator ", in_quotes(g.names[number]), " (", op.kind, "): dim ", in_quotes(d.name),
+                                " has shares of devices: these are of a simulation, and not written");
+        auto dim = ordered_json::object();
+        if (!d.name.empty()) dim["name"] = d.name;
+        dim["extent"] = d.extent;
+        dim["kind"] = name_of_dim_kind(d.kind);
+        dims.push_back(std::move(dim));
+    }
+    auto const add = [&](char const* member, std::vector<ops::operand> const& operands, auto const& begin) {
+        if (operands.empty()) return;
+        auto& list = out[member] = ordered_json::array();
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+            auto operand = begin(i);
+            add_operand(operand, operands[i]);
+            list.push_back(std::move(operand));
+        }
+    };
+    auto const edges = g.in(number);
+    add("inputs", op.inputs, [&](std::size_t i) {
+        ordered_json input{{"of", g.names[edges[i].producer]}};
+        if (edges[i].slot != 0) input["output"] = edges[i].slot;
+        return input;
+    });
+    auto const nothing = [](std::size_t) { return ordered_json::object(); };
+    add("weights", op.weights, nothing);
+    add("outputs", op.outputs, nothing);
+    return out;
+}
+
+PARSEARCH_IO_INLINE ordered_json graph_to_json(graph::dense_graph const& given) {
+    auto const g = graph::read_graph(given).graph; // which checks it
+    std::map<std::string_view, std::size_t> numbers;
+    ordered_json root{{"format", graph_format}, {"version", graph_version}, {"operators", ordered_json::array()}};
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        if (auto const [at, fresh] = numbers.emplace(g.names[op], op); !fresh)
+            throw invalid_input("operators ", at->second, " and ", op, " of the graph are both named ", in_quotes(g.names[op]),
+                                ": a document tells operators by name");
+        root["operators"].push_back(operator_to_json(g, op));
+    }
+    return root;
+}
+
+PARSEARCH_IO_INLINE ops::operand read_operand(json_object const& o) {
+    ops::operand out;
+    if (auto const name = o.find("name")) out.name = name->string();
+    out.type = read_enum<ops::dtype, ops::dtypes>(o.at("type"), [](auto t) { return name_of(t); });
+    auto const axes = o.at("axes");
+    for (std::size_t i = 0, n = axes.size(); i < n; ++i) {
+        auto const axis = axes[i].object({"extent", "terms", "offset", "span"});
+        auto& a = out.axes.emplace_back();
+        a.extent = axis.at("extent").integer<std::int64_t>(1);
+        auto const terms = axis.at("terms");
+        for (std::size_t t = 0, count = terms.size(); t < count; ++t) {
+            if (terms[t].size() != 2) terms[t].refuse("must be the number of a dim and a stride");
+            a.terms.push_back({terms[t][0].integer<std::uint32_t>(), terms[t][1].integer<std::int64_t>(1)});
+        }
+        if (auto const offset = axis.find("offset")) a.offset = offset->integer<std::int64_t>();
+        if (auto const span = axis.find("span")) a.span = span->integer<std::int64_t>(1);
+    }
+    for (auto const& m : flag_members)
+        if (auto const flag = o.find(m.name)) out.*m.flag = flag->boolean();
+    if (auto const flops = o.find("gradient_flops")) out.gradient_flops = flops->number(0);
+    if (auto const bytes = o.find("touched_bytes")) out.touched_bytes = bytes->number(0);
+    if (auto const parameter = o.find("parameter")) out.parameter = parameter->string();
+    return out;
+}
+
+PARSEARCH_IO_INLINE ops::operation read_operation(json_object const& o) {
+    ops::operation out;
+    out.kind = o.at("kind").string();
+    if (auto const variant = o.find("variant")) out.variant = variant->string();
+    out.work = read_enum<ops::work_class, ops::work_classes>(o.at("work"), [](auto c) { return name_of(c); });
+    for (auto const& m : amount_members)
+        if (auto const amount = o.find(m.name)) out.*m.amount = amount->number(0);
+    auto const dims = o.at("dims");
+    for (std::size_t i = 0, n = dims.size(); i < n; ++i) {
+        auto const dim = dims[i].object({"name", "extent", "kind"});
+        out.dims.push_back({.name = dim.has("name") ? dim.at("name").string() : std::string(),
+                            .extent = dim.at("extent").integer<std::int64_t>(1),
+                            .kind = read_enum<ops::dim_kind, dim_kinds>(dim.at("kind"), name_of_dim_kind)});
+    }
+    return out;
+}
+
+PARSEARCH_IO_INLINE graph::dense_graph graph_from_json(json_value const& document) {
+    auto const root = document.document(graph_format, graph_version, {"description", "operators"});
+    if (auto const description = root.find("description")) (void)description->string();
+    member_names members{"name", "kind", "variant", "work", "dims", "inputs", "weights", "outputs"};
+    for (auto const& m : amount_members) members.push_back(m.name);
+    member_names of_operand{"name", "type", "axes", "gradient_flops", "touched_bytes", "parameter"};
+    for (auto const& m : flag_members) of_operand.push_back(m.name);
+    auto of_input = of_operand;
+    of_input.insert(of_input.end(), {"of", "output"});
+    auto const list = root.at("operators");
+    std::map<std::string, std::uint32_t, std::less<>> numbers;
+    std::vector<json_object> entries;
+    for (std::size_t i = 0, n = list.size(); i < n; ++i) {
+        auto const& entry = entries.emplace_back(list[i], members);
+        auto const name = entry.at("name");
+        if (auto const [at, fresh] = numbers.emplace(name.string(), static_cast<std::uint32_t>(i)); !fresh)
+            name.refuse("is the name of operators[", at->second, "] already: names must differ");
+    }
+    graph::dense_graph g;
+    for (auto const& entry : entries) {
+        g.names.push_back(entry.at("name").string());
+        auto& op = g.operations.emplace_back(read_operation(entry));
+        g.first_in.push_back(static_cast<std::uint32_t>(g.edges.size()));
+        auto const operands = [&](std::string_view member, member_names const& known, auto const& add) {
+            auto const given = entry.find(member);
+            for (std::size_t i = 0, n = given ? given->size() : 0; i < n; ++i) add((*given)[i].object(known));
+        };
+        operands("inputs", of_input, [&](json_object const& input) {
+            auto const of = input.at("of");
+            auto const at = numbers.find(of.string());
+            if (at == numbers.end()) of.refuse("must be the name of an operator of the document");
+            auto const slot = input.has("output") ? input.at("output").integer<std::uint32_t>() : 0;
+            g.edges.push_back({at->second, slot, static_cast<std::uint32_t>(g.names.size() - 1), static_cast<std::uint32_t>(op.inputs.size())});
+            op.inputs.push_back(read_operand(input));
+        });
+        operands("weights", of_operand, [&](json_object const& weight) { op.weights.push_back(read_operand(weight)); });
+        operands("outputs", of_operand, [&](json_object const& output) { op.outputs.push_back(read_operand(output)); });
+    }
+    g.first_in.push_back(static_cast<std::uint32_t>(g.edges.size()));
+    return placed(list, [&] { return graph::read_graph(g).graph; });
+}
+
+} // namespace parsearch::io::detail
+
+namespace parsearch::io {
+
+PARSEARCH_IO_INLINE void write_graph_json(std::ostream& out, graph::dense_graph const& g) { write_json(out, detail::graph_to_json(g)); }
+
+PARSEARCH_IO_INLINE graph::dense_graph read_graph_json(std::istream& in, std::string name, json_limits const& limits) {
+    json_document const document(in, std::move(name), limits);
+    return detail::graph_from_json(document.root());
+}
+
+PARSEARCH_IO_INLINE graph::dense_graph load_graph_json(std::string const& path, json_limits const& limits) {
+    json_document const document(path, limits);
+    return detail::graph_from_json(document.root());
+}
+
+} // namespace parsearch::io
