@@ -38,7 +38,7 @@ FLOORS = {
     "rewrite": [("parallel", "algebra", "mapping"), "rules", "joint"],
     "lab": [("rules", "reference"), "prover"],
     "fabric": ["network", "paths", "wiring", "servers", "cooptimize"],
-    "io": ["text", "json", "described", "files", "names", ("foreign", "flatbuffers", "display", "exports"), "report", "onnx"],
+    "io": ["text", "json", "described", "files", "names", ("foreign", "flatbuffers", "display", "exports", "instances"), "report", "onnx"],
     "io/onnx": ["network", ("file", "patterns", "translators"), "lower"],
 }
 # Single headers that may include more.

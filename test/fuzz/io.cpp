@@ -23,6 +23,7 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/graph/vector_graph.hpp>
+#include <parsearch/io/files/graph_file.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/files/profile_file.hpp>
 #include <parsearch/io/files/run_manifest.hpp>
@@ -30,6 +31,8 @@
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
 #include <parsearch/io/foreign/flexnet_measures.hpp>
 #include <parsearch/io/foreign/substitutions.hpp>
+#include <parsearch/io/instances/instance.hpp>
+#include <parsearch/io/instances/judgement.hpp>
 #include <parsearch/ops/conv.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/ops/shape.hpp>
@@ -99,6 +102,35 @@ reader topologies() {
     return same_again(
         topology::p100_cluster(2), [](std::istream& in) { return io::read_topology_json(in, "fuzz"); },
         [](std::ostream& out, auto const& c) { io::write_topology_json(out, c); });
+}
+
+reader graphs() {
+    auto const written = [](graph::dense_graph const& g) { return text_of([&](std::ostream& out) { io::write_graph_json(out, g); }); };
+    return same_again(
+        written(network()), [=](std::istream& in) { return written(io::read_graph_json(in, "fuzz")); },
+        [](std::ostream& out, std::string const& all) { out << all; });
+}
+
+/// Instances are compared as what is written of them.
+reader instances(io::instance const& good) {
+    auto const written = [](io::instance const& i) { return text_of([&](std::ostream& out) { io::write_instance_json(out, i); }); };
+    return same_again(
+        written(good), [=](std::istream& in) { return written(io::read_instance_json(in, "fuzz")); },
+        [](std::ostream& out, std::string const& all) { out << all; });
+}
+reader networks() { return instances({.name = "net", .of = io::network_instance{.graph = network(), .cluster = topology::p100_cluster(1)}}); }
+reader tables() {
+    constexpr auto time = [](std::int64_t n) { return picoseconds{n}; };
+    return instances(
+        {.of = io::table_instance{.names = {"a", "b"},
+                                  .costs = search::additive_problem<picoseconds>({{{time(1), time(2)}, {time(3)}}, {{0, 1}}, {{time(4), time(5)}}}),
+                                  .budget = 3,
+                                  .memory = {{1, 2}, {0}}}});
+}
+reader choices() {
+    return same_again(
+        search::numbered_strategy{0, 3}, [](std::istream& in) { return io::read_choices_json(in, "fuzz"); },
+        [](std::ostream& out, auto const& c) { io::write_choices_json(out, c); });
 }
 
 reader machine_files() {
@@ -227,8 +259,9 @@ reader runs() {
 
 std::vector<reader> const& readers() {
     static auto const all = [] {
-        std::vector<reader> list{topologies(),    machine_files(),    plans(), flexflow_strategies(), profiles(),
-                                 substitutions(), flexnet_measures(), runs()};
+        std::vector<reader> list{
+            topologies(), machine_files(), plans(),  flexflow_strategies(), profiles(), substitutions(), flexnet_measures(), runs(), graphs(),
+            networks(),   tables(),        choices()};
         for (auto const& r : list) r.read(r.good);
         return list;
     }();

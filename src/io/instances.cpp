@@ -1,0 +1,2 @@
+#include <parsearch/io/instances/instance.ipp>
+#include <parsearch/io/instances/judgement.ipp>
