@@ -179,7 +179,9 @@ struct run_manifest {
 /// `n` in sixteen hexadecimal digits.
 [[nodiscard]] std::string hexadecimal(std::uint64_t n);
 
-/// "fnv1a64:" and the 64-bit FNV-1a hash (Fowler, Noll, Vo) of all bytes of a file. Throws `invalid_input` where it cannot be read.
+/// "fnv1a64:" and the 64-bit FNV-1a hash (Fowler, Noll, Vo) of all bytes of a text.
+[[nodiscard]] std::string hash_of_text(std::string_view text);
+/// The same of a file. Throws `invalid_input` where it cannot be read.
 [[nodiscard]] std::string hash_of_file(std::string const& path);
 
 /// Writes a manifest. Throws `invalid_input` as `write_json` does.

@@ -2,9 +2,12 @@
 // What a run of a search was given and what it found, as JSON: enough to run it again. See docs/schemas/run.schema.json.
 
 #include <fstream>
+#include <limits>
+#include <utility>
 
 #include <parsearch/io/files/run_manifest.hpp>
 #include <parsearch/io/json/json_writer.hpp>
+#include <parsearch/io/text/text.hpp>
 
 namespace parsearch::io::detail {
 
@@ -24,18 +27,16 @@ PARSEARCH_IO_INLINE std::string hexadecimal(std::uint64_t n) {
     return out;
 }
 
+PARSEARCH_IO_INLINE std::string hash_of_text(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return "fnv1a64:" + hexadecimal(hash);
+}
+
 PARSEARCH_IO_INLINE std::string hash_of_file(std::string const& path) {
     std::ifstream in(path, std::ios::binary);
     if (!in) throw invalid_input(path, ": cannot be opened");
-    std::uint64_t hash = 0xcbf29ce484222325;
-    std::array<char, 1 << 16> chunk{};
-    do {
-        in.read(chunk.data(), chunk.size());
-        for (std::streamsize i = 0; i < in.gcount(); ++i)
-            hash = (hash ^ static_cast<unsigned char>(chunk[static_cast<std::size_t>(i)])) * 0x100000001b3;
-    } while (in);
-    if (in.bad()) throw invalid_input(path, ": cannot be read to its end");
-    return "fnv1a64:" + hexadecimal(hash);
+    return hash_of_text(read_text(in, path, std::numeric_limits<std::size_t>::max()));
 }
 
 PARSEARCH_IO_INLINE void write_run_manifest(std::ostream& out, run_manifest const& m) {

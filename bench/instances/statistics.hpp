@@ -34,55 +34,54 @@ struct quartiles {
     return {quantile(values, 0.25), quantile(values, 0.5), quantile(values, 0.75)};
 }
 
-/// All runs of one algorithm on one case.
+/// All runs of one search on one instance.
 struct series {
-    std::string algorithm;
+    std::string search;
     std::vector<run_row const*> runs;
 };
-/// A model on a cluster. `best` is the least cost that any run found.
+/// An instance, and the runs on it.
 struct case_rows {
-    std::string model, cluster;
-    std::vector<series> of_algorithm;
-    std::int64_t best = std::numeric_limits<std::int64_t>::max();
+    instance_row const* of = nullptr;
+    std::vector<series> of_search;
 
+    /// How much a cost is above the least that is known.
     [[nodiscard]] double gap(std::int64_t cost) const {
-        return cost == std::numeric_limits<std::int64_t>::max() ? never : static_cast<double>(cost) / static_cast<double>(best) - 1;
+        return cost == infinite || of->best == infinite ? never : static_cast<double>(cost) / static_cast<double>(of->best) - 1;
     }
 };
 
-/// Cases and algorithms in the order in which the rows name them. Refers to `c`.
+/// Instances and searches in the order in which the rows name them. Refers to `c`.
 [[nodiscard]] inline std::vector<case_rows> cases_of(comparison const& c) {
     std::vector<case_rows> out;
+    for (auto const& i : c.instances) out.push_back({.of = &i, .of_search = {}});
     for (auto const& r : c.runs) {
-        auto at = std::find_if(out.begin(), out.end(), [&](auto const& k) { return k.model == r.model && k.cluster == r.cluster; });
-        if (at == out.end()) at = out.insert(out.end(), {.model = r.model, .cluster = r.cluster, .of_algorithm = {}});
-        auto& list = at->of_algorithm;
-        auto s = std::find_if(list.begin(), list.end(), [&](auto const& a) { return a.algorithm == r.algorithm; });
-        if (s == list.end()) s = list.insert(list.end(), {.algorithm = r.algorithm, .runs = {}});
+        auto& list = std::find_if(out.begin(), out.end(), [&](auto const& k) { return k.of->name == r.instance; })->of_search;
+        auto s = std::find_if(list.begin(), list.end(), [&](auto const& a) { return a.search == r.search; });
+        if (s == list.end()) s = list.insert(list.end(), {.search = r.search, .runs = {}});
         s->runs.push_back(&r);
-        at->best = std::min(at->best, r.cost());
     }
+    std::erase_if(out, [](auto const& k) { return k.of_search.empty(); });
     return out;
 }
 
-/// The figures of an algorithm on a case.
+/// The figures of a search on an instance.
 struct figures {
     quartiles gap;                ///< of the final cost above the best known
     double evaluations_per_s = 0; ///< median
     double to_one_percent = 0;    ///< median of the seconds until within 1 % of the best known; `never` where half of the runs do not come there
     std::size_t reached = 0, runs = 0;
     double seconds = 0; ///< median of the whole search
-    std::int64_t best = 0;
+    std::int64_t best = infinite;
 };
 [[nodiscard]] inline figures figures_of(case_rows const& k, series const& s) {
     std::vector<double> gaps, rates, times, lengths;
     figures out;
-    out.best = std::numeric_limits<std::int64_t>::max();
     for (auto const* const r : s.runs) {
         gaps.push_back(k.gap(r->cost()));
         rates.push_back(r->seconds > 0 ? static_cast<double>(r->evaluations) / r->seconds : 0);
         lengths.push_back(r->seconds);
-        auto const at = std::find_if(r->curve.begin(), r->curve.end(), [&](auto const& p) { return p.cost - k.best <= k.best / 100; }); // exact
+        auto const at =
+            std::find_if(r->curve.begin(), r->curve.end(), [&](auto const& p) { return p.cost - k.of->best <= k.of->best / 100; }); // exact
         times.push_back(at == r->curve.end() ? never : at->seconds);
         out.reached += at != r->curve.end();
         out.best = std::min(out.best, r->cost());
@@ -103,6 +102,45 @@ template <class X> [[nodiscard]] quartiles gap_at(case_rows const& k, series con
         values.push_back(k.gap(after == r->curve.begin() ? r->curve.front().cost : (after - 1)->cost));
     }
     return quartiles_of(values);
+}
+
+/// Mean of the median gap over the logarithm of evaluations from 1 to `last`, a gap counting as 1 at most: 0 where the best known is there at once.
+[[nodiscard]] inline double area_under(case_rows const& k, series const& s, double last) {
+    constexpr int steps = 60;
+    double sum = 0;
+    for (int n = 0; n < steps; ++n) {
+        auto const x = std::pow(last, (n + 0.5) / steps);
+        sum += std::min(1.0, gap_at(k, s, x, [](point const& p) { return static_cast<double>(p.evaluations); }).median);
+    }
+    return sum / steps;
+}
+
+/// Two searches, run by run of the same instance and seed.
+struct duel {
+    std::size_t better = 0, worse = 0;
+    /// Two-sided sign test: how probable so unequal counts are where either is as likely to be better. Exact; 1 where there is no difference.
+    [[nodiscard]] double p() const {
+        auto const n = better + worse, few = std::min(better, worse);
+        double sum = 0;
+        for (std::size_t k = 0; k <= few; ++k)
+            sum += std::exp(std::lgamma(static_cast<double>(n) + 1) - std::lgamma(static_cast<double>(k) + 1) -
+                            std::lgamma(static_cast<double>(n - k) + 1) - static_cast<double>(n) * std::log(2.0));
+        return std::min(1.0, 2 * sum);
+    }
+};
+[[nodiscard]] inline duel duel_of(std::vector<case_rows> const& cases, std::string const& search, std::string const& against) {
+    duel out;
+    for (auto const& k : cases)
+        for (auto const& s : k.of_search)
+            for (auto const& o : k.of_search)
+                if (s.search == search && o.search == against)
+                    for (auto const* const r : s.runs)
+                        for (auto const* const other : o.runs)
+                            if (r->seed == other->seed) {
+                                out.better += r->cost() < other->cost();
+                                out.worse += r->cost() > other->cost();
+                            }
+    return out;
 }
 
 } // namespace bench

@@ -1,0 +1,373 @@
+// The library of instances: searches compared on them, their best known solutions checked and improved, their files written. See docs/instances.md.
+//
+//   instances [--class C] [--instance NAME] [--search NAME] [--evaluations N | --time T] [--seeds K] [--command 'SOLVER {instance} {out}'] ...
+//   instances --list | --table | --check | --improve SECONDS | --write FOLDER | --render FILE
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <parsearch/io/files/run_manifest.hpp>
+#include <parsearch/io/instances/instance.hpp>
+#include <parsearch/io/instances/judgement.hpp>
+
+#include "../guarded.hpp"
+#include "../write_file.hpp"
+#include "arena.hpp"
+#include "catalogue.hpp"
+#include "known.hpp"
+#include "page.hpp"
+#include "rows.hpp"
+
+namespace bench {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+struct request {
+    std::vector<std::string> groups, instances, searches, commands;
+    std::optional<double> seconds, improve;
+    std::optional<std::uint64_t> evaluations;
+    std::uint64_t seeds = 3;
+    std::string out = "out/bench/instances", known = BENCH_INSTANCES, write, render;
+    bool list = false, table = false, check = false;
+};
+
+std::string document_of(ps::io::instance const& i) {
+    std::ostringstream out;
+    ps::io::write_instance_json(out, i);
+    return std::move(out).str();
+}
+std::string shown(std::int64_t cost) { return cost == infinite ? "infeasible" : fmt::format("{:.6f} ms", 1e-9 * static_cast<double>(cost)); }
+
+template <class List, class Value> bool wanted(List const& list, Value const& value) {
+    return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+}
+
+/// Those of the catalogue that were asked for, and files.
+std::vector<catalogued> chosen(request const& asked) {
+    std::vector<catalogued> out;
+    for (auto const& c : catalogue())
+        if (wanted(asked.groups, c.group) && (asked.instances.empty() || std::ranges::find(asked.instances, c.name) != asked.instances.end()))
+            out.push_back(c);
+    for (auto const& name : asked.instances) {
+        if (std::ranges::find(catalogue(), name, &catalogued::name) != catalogue().end()) continue;
+        if (!std::filesystem::is_regular_file(name)) throw ps::invalid_input("instance '", name, "': is neither a name that --list tells nor a file");
+        out.push_back({name, "files", [name]() -> made_instance {
+                           made_instance made{.instance = ps::io::load_instance_json(name)};
+                           if (auto const* const t = std::get_if<ps::io::table_instance>(&made.instance.of))
+                               made.starts = {{"first choices", t->costs.first()}};
+                           return made;
+                       }});
+    }
+    if (out.empty()) throw ps::invalid_input("no instance was chosen: --list tells names and classes");
+    return out;
+}
+
+/// The best known solution of an instance; nothing where there is none.
+std::optional<solution> known_solution(request const& asked, arena const& a, std::string const& name) {
+    auto const path = solution_file(asked.known, name);
+    std::ifstream in(path, std::ios::binary);
+    if (!in) return {};
+    return a.read(in, path);
+}
+
+// Other programs.
+
+std::string replaced(std::string text, std::string const& what, std::string const& by) {
+    for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size())) text.replace(at, what.size(), by);
+    return text;
+}
+
+/// Runs `command` on the instance; its row has the start, and what the program wrote, judged.
+run_row run_command(std::string const& command, catalogued const& c, made_instance const& made, textbook_solution const& start, request const& asked,
+                    std::uint64_t seed) {
+    auto const folder = std::filesystem::temp_directory_path() / fmt::format("parsearch-instances-{}", clock::now().time_since_epoch().count());
+    auto const instance = (folder / "instance.json").string(), out = (folder / "solution.json").string();
+    write_file(instance, [&](auto& stream) { ps::io::write_instance_json(stream, made.instance); });
+    auto line = replaced(replaced(command, "{instance}", instance), "{out}", out);
+    line = replaced(replaced(line, "{seed}", std::to_string(seed)), "{time}", asked.seconds ? fmt::format("{}", *asked.seconds) : "");
+    run_row row{.search = command, .instance = c.name, .seed = seed, .reason = {}, .curve = {{0, 1, start.cost}}};
+    auto const begin = clock::now();
+    auto const status = std::system(line.c_str());
+    row.seconds = std::chrono::duration<double>(clock::now() - begin).count();
+    row.reason = status == 0 ? "ended" : fmt::format("status {}", status);
+    if (std::ifstream in(out, std::ios::binary); in) {
+        auto const said = ps::io::judge(made.instance, in, "solution");
+        if (!said.feasible()) row.reason = "not feasible: " + said.reason;
+        else if (said.cost.count() < row.cost()) row.curve.push_back({row.seconds, 1, said.cost.count()});
+    } else {
+        row.reason += ", no solution";
+    }
+    std::filesystem::remove_all(folder);
+    return row;
+}
+
+void print_row(run_row const& r, std::int64_t best) {
+    auto const gap = r.cost() == infinite || best == infinite
+                         ? std::string()
+                         : fmt::format("{:.2f} % above the best known", 100 * (static_cast<double>(r.cost()) / static_cast<double>(best) - 1));
+    fmt::print("{:<24} {:<14} seed {:<3} {:>18} {:>10} evaluations {:>8.2f} s  {:<16} {}\n", r.instance, r.search, r.seed, shown(r.cost()),
+               r.evaluations, r.seconds, r.reason, gap);
+    std::fflush(stdout);
+}
+
+void write(comparison const& made, std::string const& out) {
+    write_file(out + ".json", [&](auto& stream) { ps::io::write_json(stream, json_of(made)); });
+    write_file(out + ".html", [&](auto& stream) { write_page(stream, made); });
+}
+
+int compare(request const& asked) {
+    auto const known = read_known(asked.known);
+    comparison made{.seconds = asked.seconds, .evaluations = asked.evaluations, .instances = {}, .runs = {}};
+    std::set<std::string> ran;
+    for (auto const& c : chosen(asked)) {
+        auto const instance = c.make();
+        auto const a = make_arena(instance);
+        instance_row row{.name = c.name, .group = c.group, .devices = a->devices(), .decisions = a->decisions()};
+        row.textbook = row.best = a->textbook().front().cost;
+        if (auto const k = known.find(c.name); k != known.end()) {
+            row.best = std::min(row.best, k->second.best_ps);
+            row.bound = k->second.bound_ps;
+        }
+        std::vector<run_row> rows;
+        for (auto const& s : a->searches()) {
+            // Those that enumerate are for who asks for them.
+            if (asked.searches.empty() ? s.name == "exhaustive" : !wanted(asked.searches, s.name)) continue;
+            for (std::uint64_t seed = 1; seed <= asked.seeds; ++seed) {
+                rows.push_back(a->run(s.name, {asked.seconds, asked.evaluations, seed}, nullptr).row);
+                rows.back().instance = c.name;
+                print_row(rows.back(), row.best);
+            }
+            ran.insert(s.name);
+        }
+        for (auto const& command : asked.commands)
+            for (std::uint64_t seed = 1; seed <= asked.seeds; ++seed) {
+                rows.push_back(run_command(command, c, instance, a->textbook().front(), asked, seed));
+                print_row(rows.back(), row.best);
+            }
+        if (rows.empty()) continue;
+        for (auto const& r : rows) {
+            row.best = std::min(row.best, r.cost());
+            row.bound = std::max(row.bound, r.bound.value_or(0));
+        }
+        made.instances.push_back(std::move(row));
+        std::ranges::move(rows, std::back_inserter(made.runs));
+        write(made, asked.out); // instance by instance: an interrupted comparison leaves what it has
+    }
+    for (auto const& name : asked.searches)
+        if (!ran.contains(name))
+            throw ps::invalid_input("search '", name, "': runs on none of the instances chosen, or is not known; --list tells them");
+    fmt::print("\nwrote {0}.json and {0}.html\n", asked.out);
+    return 0;
+}
+
+int list(request const& asked) {
+    for (auto const& g : instance_classes())
+        if (wanted(asked.groups, g.name)) {
+            fmt::print("{}: {}\n", g.name, g.what);
+            for (auto const& c : catalogue())
+                if (c.group == g.name) fmt::print("  {}\n", c.name);
+        }
+    return 0;
+}
+
+/// The tables of docs/instances.md.
+int table(request const& asked) {
+    auto const known = read_known(asked.known);
+    std::size_t all = 0, below = 0, hard = 0, proved = 0;
+    for (auto const& g : instance_classes()) {
+        fmt::print(
+            "\n### {}\n\n{}.\n\n| instance | devices | decisions | best known, ms | below textbook | above the bound | default search, 10 s |\n"
+            "|---|---|---|---|---|---|---|\n",
+            g.name, g.what);
+        for (auto const& c : catalogue()) {
+            if (c.group != g.name) continue;
+            auto const at = known.find(c.name);
+            if (at == known.end()) continue;
+            auto const& k = at->second;
+            auto const best = static_cast<double>(k.best_ps);
+            auto const textbook = k.textbook_ps == infinite ? never : 1 - best / static_cast<double>(k.textbook_ps);
+            auto const above = k.default_ps ? *k.default_ps == infinite ? never : static_cast<double>(*k.default_ps) / best - 1 : 0;
+            auto const percent = [](double x) { return x == never ? std::string("infeasible") : fmt::format("{:.1f} %", 100 * x); };
+            fmt::print("| {} | {} | {} | {:.4f} | {} | {} | {} |\n", c.name, k.devices > 0 ? std::to_string(k.devices) : "", k.decisions, 1e-9 * best,
+                       percent(textbook),
+                       k.proved()       ? std::string("proved")
+                       : k.bound_ps > 0 ? percent(best / static_cast<double>(k.bound_ps) - 1)
+                                        : std::string("no bound"),
+                       k.default_ps ? percent(above) : "");
+            ++all;
+            below += textbook > 0.05;
+            hard += above > 0.01;
+            proved += k.proved();
+        }
+    }
+    fmt::print(
+        "\n{} instances. In {} the best known is more than 5 % below the textbook, in {} the default search of ten seconds is more than 1 % above "
+        "the best known, of {} the optimum is proved.\n",
+        all, below, hard, proved);
+    return 0;
+}
+
+/// Makes each instance again and judges its solution. Counts what is not as it was said.
+int check(request const& asked) {
+    auto const known = read_known(asked.known);
+    int wrong = 0;
+    auto const say = [&](std::string const& name, std::string const& what) {
+        fmt::print("{}: {}\n", name, what);
+        ++wrong;
+    };
+    for (auto const& c : chosen(asked)) {
+        auto const at = known.find(c.name);
+        if (at == known.end()) {
+            say(c.name, "nothing is known of it");
+            continue;
+        }
+        auto const made = c.make();
+        if (auto const hash = ps::io::hash_of_text(document_of(made.instance)); hash != at->second.hash)
+            say(c.name, fmt::format("its document has hash {}, not {}: it is another instance", hash, at->second.hash));
+        auto const path = solution_file(asked.known, c.name);
+        std::ifstream in(path, std::ios::binary);
+        auto const said = ps::io::judge(made.instance, in, path);
+        if (!said.feasible()) say(c.name, "not feasible: " + said.reason);
+        else if (said.cost.count() != at->second.best_ps) say(c.name, fmt::format("costs {} ps, not {}", said.cost.count(), at->second.best_ps));
+        if (at->second.bound_ps > at->second.best_ps) say(c.name, "its bound is above the cost of its solution");
+    }
+    fmt::print("{} instances checked, {} findings\n", chosen(asked).size(), wrong);
+    return wrong == 0 ? 0 : 1;
+}
+
+/// Searches each instance for so many seconds from its best known solution, and for a bound; keeps what is better.
+void improve_one(request const& asked, known_instances& known, catalogued const& c) {
+    auto const made = c.make();
+    auto const a = make_arena(made);
+    auto const hash = ps::io::hash_of_text(document_of(made.instance));
+    auto const& first = a->textbook().front();
+    auto& k = known[c.name];
+    std::optional<solution> best;
+    if (k.hash == hash) best = known_solution(asked, *a, c.name);
+    else k = {};
+    k.group = c.group;
+    k.hash = hash;
+    k.what = made.instance.description;
+    k.devices = a->devices();
+    k.decisions = a->decisions();
+    k.textbook = first.name;
+    k.textbook_ps = first.cost;
+    auto const take = [&](solution s, std::string by) {
+        auto const said = a->judge(s);
+        if (best && (!said.feasible() || said.cost.count() >= k.best_ps)) return false;
+        k.best_ps = said.feasible() ? said.cost.count() : infinite;
+        k.found_by = std::move(by);
+        best = std::move(s);
+        write_file(solution_file(asked.known, c.name), [&](auto& out) { a->write(out, *best); });
+        write_known(asked.known, known);
+        return true;
+    };
+    if (!best) take(first.of, first.name);
+    auto const raise = [&](run_row const& r) {
+        if (r.bound.value_or(0) <= k.bound_ps) return;
+        k.bound_ps = *r.bound;
+        k.proved_by = r.search;
+    };
+    auto const searches = a->searches();
+    auto const has = [&](std::string_view name) { return std::ranges::find(searches, name, &search_line::name) != searches.end(); };
+    if (!k.default_ps) {
+        auto found = a->run(searches.front().name, {.seconds = 10, .seed = 1}, nullptr);
+        k.default_ps = found.row.cost();
+        raise(found.row);
+        take(std::move(found.best), searches.front().name + ", 10 s");
+    }
+    auto const begin = clock::now();
+    auto const left = [&] { return *asked.improve - std::chrono::duration<double>(clock::now() - begin).count(); };
+    auto const go = [&](char const* name, double seconds, std::uint64_t seed, bool from_best) {
+        if (!has(name) || left() <= 0 || k.proved()) return;
+        auto found = a->run(name, {.seconds = std::min(seconds, left()), .seed = seed}, from_best ? &*best : nullptr);
+        raise(found.row);
+        take(std::move(found.best), fmt::format("{}{}, seed {}, {:.0f} s", name, from_best ? " from the best known" : "", seed, seconds));
+    };
+    auto const part = *asked.improve / 8;
+    for (auto const* const name : {"dominator_dp", "priced_memory"}) go(name, part, 1, true);
+    go("exact", part, 1, true);
+    for (std::uint64_t seed = 2; left() > 0 && !k.proved() && seed < 1000; ++seed) {
+        go("mcmc", part, seed, seed % 2 == 0);
+        go("tempering", part, seed, true);
+        go("partition", part, seed, true);
+        go("greedy", part / 2, seed, true);
+        go("portfolio", part, seed, seed % 2 == 1);
+    }
+    write_known(asked.known, known);
+    fmt::print("{:<24} textbook {}, best {} ({}), bound {}, default {}\n", c.name, shown(k.textbook_ps), shown(k.best_ps), k.found_by,
+               shown(k.bound_ps), k.default_ps ? shown(*k.default_ps) : "");
+    std::fflush(stdout);
+}
+
+int run(int argc, char** argv) {
+    request asked;
+    std::vector<std::string> group_names;
+    for (auto const& g : instance_classes()) group_names.emplace_back(g.name);
+    CLI::App app{"Compares searches on the library of instances: anytime curves, gaps to the best known and to the bound, performance profiles."};
+    app.add_option("--class", asked.groups, "only these classes")->check(CLI::IsMember(group_names));
+    app.add_option("--instance", asked.instances, "only these, or files of format parsearch.instance");
+    app.add_option("--search", asked.searches, "only these: portfolio, mcmc, greedy, ... (default: all but exhaustive)");
+    auto* const evaluations =
+        app.add_option("--evaluations", asked.evaluations, "solutions that a search may price: reproducible on any machine (default 10000)")
+            ->check(CLI::Range(1.0, 1e12));
+    app.add_option("--time", asked.seconds, "wall time of each search in seconds, in place of evaluations")
+        ->check(CLI::Range(0.001, 86400.0))
+        ->excludes(evaluations);
+    app.add_option("--seeds", asked.seeds, "runs of each search on each instance, with seeds 1, 2, ...")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
+    app.add_option("--command", asked.commands, "another program: a line with {instance} and {out}, and where it likes {seed} and {time}");
+    app.add_flag("--list", asked.list, "tells classes and names");
+    app.add_flag("--table", asked.table, "writes the tables of docs/instances.md");
+    app.add_flag("--check", asked.check, "makes the instances and judges their best known solutions");
+    app.add_option("--improve", asked.improve, "searches each instance so many seconds for a better solution and a better bound, and keeps them")
+        ->check(CLI::Range(0.1, 86400.0));
+    app.add_option("--known", asked.known, "the folder of best known solutions")->capture_default_str();
+    app.add_option("--write", asked.write, "writes the instances to this folder, as NAME.json");
+    app.add_option("--render", asked.render, "writes the page of the runs in this file, and measures nothing")->check(CLI::ExistingFile);
+    // The last one counts: bench/run names files before the user may.
+    app.add_option("--out", asked.out, "where to write: this with .json and .html")->capture_default_str()->take_last();
+    CLI11_PARSE(app, argc, argv);
+
+    if (asked.list) return list(asked);
+    if (asked.table) return table(asked);
+    if (asked.check) return check(asked);
+    if (!asked.render.empty()) {
+        auto const made = read_comparison(asked.render);
+        write_file(asked.out + ".html", [&](auto& stream) { write_page(stream, made); });
+        fmt::print("wrote {}.html\n", asked.out);
+        return 0;
+    }
+    if (!asked.write.empty()) {
+        for (auto const& c : chosen(asked))
+            write_file(asked.write + '/' + c.name + ".json", [&](auto& out) { ps::io::write_instance_json(out, c.make().instance); });
+        return 0;
+    }
+    if (asked.improve) {
+        auto known = read_known(asked.known);
+        for (auto const& c : chosen(asked)) improve_one(asked, known, c);
+        return 0;
+    }
+    if (!asked.seconds && !asked.evaluations) asked.evaluations = 10000;
+    return compare(asked);
+}
+
+} // namespace
+} // namespace bench
+
+int main(int argc, char** argv) { return bench::guarded(bench::run, argc, argv); }

@@ -1,0 +1,76 @@
+// Instances that ask for a plan, and the searches that run on them.
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <utility>
+
+#include <parsearch/core/cost.hpp>
+#include <parsearch/io/files/plan_file.hpp>
+#include <parsearch/pipeline/partition.hpp>
+#include <parsearch/pipeline/plans/plan_problem.hpp>
+
+#include "arena.hpp"
+#include "run_search.hpp"
+
+namespace bench {
+namespace {
+
+using ps::pipeline::pipeline_plan, ps::pipeline::plan_problem, ps::pipeline::plan_decisions;
+
+class plans final : public arena {
+  public:
+    explicit plans(ps::io::network_instance n) : of_(std::move(n)), problem_(of_.problem()), plans_(problem_) {
+        // What `partition` tries first are the best of each family of textbook plans.
+        std::mt19937_64 rng{1};
+        auto const keep = [&](ps::pipeline::simulated_pipeline const& e) {
+            if (!e.improves && e.cost) textbook_.push_back({ps::pipeline::short_name(e.plan, problem_.topology().size()), e.plan, e.cost->count()});
+        };
+        (void)ps::pipeline::partition(problem_, {}, rng, {.evaluations = families}, keep);
+        if (textbook_.empty()) throw ps::invalid_input("no textbook plan of the instance could be simulated");
+        sort_by_cost(textbook_);
+    }
+
+    [[nodiscard]] std::vector<search_line> searches() const override {
+        std::vector<search_line> out{{"partition", "textbook plans, then the best of them improved step by step"}};
+        for (auto& line : lines_of<plan_problem, plan_decisions>(ps::io::searches)) out.push_back(std::move(line));
+        return out;
+    }
+    [[nodiscard]] std::vector<textbook_solution> const& textbook() const override { return textbook_; }
+    [[nodiscard]] std::size_t devices() const override { return problem_.topology().size(); }
+    [[nodiscard]] std::size_t decisions() const override { return plans_.space().size(); }
+    [[nodiscard]] solved run(std::string_view search, limits const& given, solution const* start) const override {
+        auto const& from = std::get<pipeline_plan>(start ? *start : textbook_.front().of);
+        auto const cost = cost_of(from);
+        if (search == "partition") {
+            ps::parallelization const& problem = problem_;
+            auto made = run_recorded(ps::pipeline::partition, problem, from, cost, ps::pipeline::partition_options{}, given);
+            made.row.search = search;
+            return {std::move(made.row), std::move(made.found.best)};
+        }
+        auto made = run_entry(ps::io::searches, search, plans_, plans_.decisions(from), cost, given);
+        made.row.search = search;
+        return {std::move(made.row), made.found.cost.count() < cost ? solution(plans_.plan(made.found.best)) : solution(from)};
+    }
+    [[nodiscard]] ps::io::judgement judge(solution const& s) const override { return ps::io::judge(of_, std::get<pipeline_plan>(s)); }
+    void write(std::ostream& out, solution const& s) const override { ps::io::write_plan_json(out, problem_, std::get<pipeline_plan>(s)); }
+    [[nodiscard]] solution read(std::istream& in, std::string const& name) const override { return ps::io::read_plan_json(in, name, problem_); }
+
+  private:
+    static constexpr std::uint64_t families = 16;
+
+    [[nodiscard]] std::int64_t cost_of(pipeline_plan const& plan) const {
+        auto const said = ps::io::judge(of_, plan);
+        return said.feasible() ? said.cost.count() : infinite;
+    }
+
+    ps::io::network_instance of_;
+    ps::parallelization_of<std::uint32_t, std::uint32_t> problem_;
+    plan_problem plans_;
+    std::vector<textbook_solution> textbook_;
+};
+
+} // namespace
+
+std::unique_ptr<arena> plan_arena(made_instance const& made) { return std::make_unique<plans>(std::get<ps::io::network_instance>(made.instance.of)); }
+
+} // namespace bench
