@@ -26,8 +26,12 @@ namespace ps = parsearch;
 
 ps::io::ordered_json json_of(ps::io::judgement const& j) {
     ps::io::ordered_json out{{"feasible", j.feasible()}};
-    if (j.feasible()) out["cost_ps"] = j.cost.count();
-    else out["reason"] = j.reason;
+    if (j.feasible()) {
+        out["cost_ps"] = j.cost.count();
+        out["penalty_ps"] = j.penalty.count();
+    } else {
+        out["reason"] = j.reason;
+    }
     for (std::size_t d = 0; d < j.memory.size(); ++d) {
         auto const& m = j.memory[d];
         out["memory"].push_back({{"total_bytes", m.total()},
@@ -44,7 +48,9 @@ ps::io::ordered_json json_of(ps::io::judgement const& j) {
 }
 
 void print(ps::io::judgement const& j) {
-    if (j.feasible()) fmt::print("feasible: {} ps\n", j.cost.count());
+    if (j.feasible())
+        fmt::print("feasible: {} ps{}\n", j.cost.count(),
+                   j.penalty.count() > 0 ? fmt::format(", of that {} ps for lack of memory", j.penalty.count()) : std::string());
     else fmt::print("not feasible: {}\n", j.reason);
     if (j.table_memory > 0) fmt::print("memory: {} bytes\n", j.table_memory);
     if (j.memory.empty()) return;

@@ -49,6 +49,10 @@ struct search_line {
     std::string name, what;
 };
 
+inline search_line const partition_line{"partition", "of plans: textbook plans, then the best of them improved step by step"};
+inline search_line const priced_memory_line{"priced_memory",
+                                            "of tables with a budget: exact minima with a price on memory, then single changes; gives a bound"};
+
 class arena {
   public:
     virtual ~arena() = default;
@@ -76,5 +80,11 @@ class arena {
     if (!n) return table_arena(made);
     return n->asks == ps::io::instance_question::plan ? plan_arena(made) : strategy_arena(made);
 }
+
+/// All searches, of whatever kind of instance.
+[[nodiscard]] std::vector<search_line> all_search_lines();
+
+/// What is compared of a solution; infinite where it is not feasible.
+[[nodiscard]] inline std::int64_t cost_of(ps::io::judgement const& said) { return said.feasible() ? said.cost.count() : infinite; }
 
 } // namespace bench

@@ -1,5 +1,5 @@
 #pragma once
-/// The library of instances: small files of names and numbers, of which `make` makes the whole instance, the same on every machine.
+/// The library of instances: names, numbers and seeds, of which `make` makes the whole instance, the same on every machine.
 
 #include <functional>
 #include <span>
@@ -37,7 +37,5 @@ struct instance_class {
 [[nodiscard]] std::span<instance_class const> instance_classes();
 /// All instances, class by class. Names differ.
 [[nodiscard]] std::vector<catalogued> const& catalogue();
-/// The instance of that name. Throws `invalid_input` where there is none.
-[[nodiscard]] catalogued const& catalogued_as(std::string_view name);
 
 } // namespace bench

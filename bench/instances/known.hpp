@@ -74,7 +74,7 @@ inline void write_known(std::string const& folder, known_instances const& known)
     for (std::size_t i = 0; i < list.size(); ++i) {
         auto const o = list[i].object({"name", "class", "description", "hash", "devices", "decisions", "textbook", "textbook_ps", "best_ps",
                                        "found_by", "bound_ps", "proved_by", "default_ps"});
-        auto const cost = [&](char const* member) { return o.at(member).is_null() ? infinite : o.at(member).template integer<std::int64_t>(1); };
+        auto const cost = [&](char const* member) { return o.at(member).is_null() ? infinite : o.at(member).template integer<std::int64_t>(0); };
         known_instance k{.group = o.at("class").string(),
                          .hash = o.at("hash").string(),
                          .what = o.at("description").string(),

@@ -6,15 +6,19 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
-#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
+
+#include <sys/wait.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -27,6 +31,7 @@
 #include "../write_file.hpp"
 #include "arena.hpp"
 #include "catalogue.hpp"
+#include "kernel_table.hpp"
 #include "known.hpp"
 #include "page.hpp"
 #include "rows.hpp"
@@ -42,7 +47,7 @@ struct request {
     std::optional<std::uint64_t> evaluations;
     std::uint64_t seeds = 3;
     std::string out = "out/bench/instances", known = BENCH_INSTANCES, write, render;
-    bool list = false, table = false, check = false;
+    bool list = false, table = false, check = false, kernels = false;
 };
 
 std::string document_of(ps::io::instance const& i) {
@@ -50,7 +55,10 @@ std::string document_of(ps::io::instance const& i) {
     ps::io::write_instance_json(out, i);
     return std::move(out).str();
 }
-std::string shown(std::int64_t cost) { return cost == infinite ? "infeasible" : fmt::format("{:.6f} ms", 1e-9 * static_cast<double>(cost)); }
+std::string shown(std::int64_t cost) {
+    if (cost == infinite) return "infeasible";
+    return cost < 1'000'000'000 ? fmt::format("{} ps", cost) : fmt::format("{:.6f} ms", 1e-9 * static_cast<double>(cost));
+}
 
 template <class List, class Value> bool wanted(List const& list, Value const& value) {
     return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
@@ -60,12 +68,17 @@ template <class List, class Value> bool wanted(List const& list, Value const& va
 std::vector<catalogued> chosen(request const& asked) {
     std::vector<catalogued> out;
     for (auto const& c : catalogue())
-        if (wanted(asked.groups, c.group) && (asked.instances.empty() || std::ranges::find(asked.instances, c.name) != asked.instances.end()))
+        if ((asked.groups.empty() && asked.instances.empty()) || std::ranges::find(asked.groups, c.group) != asked.groups.end() ||
+            std::ranges::find(asked.instances, c.name) != asked.instances.end())
             out.push_back(c);
     for (auto const& name : asked.instances) {
         if (std::ranges::find(catalogue(), name, &catalogued::name) != catalogue().end()) continue;
         if (!std::filesystem::is_regular_file(name)) throw ps::invalid_input("instance '", name, "': is neither a name that --list tells nor a file");
-        out.push_back({name, "files", [name]() -> made_instance {
+        if (asked.check || asked.improve)
+            throw ps::invalid_input("instance '", name, "': is not one of the library, whose best known solutions are kept");
+        auto const stem = std::filesystem::path(name).stem().string();
+        if (std::ranges::find(out, stem, &catalogued::name) != out.end()) throw ps::invalid_input("two instances are called '", stem, "'");
+        out.push_back({stem, "files", [name]() -> made_instance {
                            made_instance made{.instance = ps::io::load_instance_json(name)};
                            if (auto const* const t = std::get_if<ps::io::table_instance>(&made.instance.of))
                                made.starts = {{"first choices", t->costs.first()}};
@@ -91,34 +104,39 @@ std::string replaced(std::string text, std::string const& what, std::string cons
     return text;
 }
 
-/// Runs `command` on the instance; its row has the start, and what the program wrote, judged.
-run_row run_command(std::string const& command, catalogued const& c, made_instance const& made, textbook_solution const& start, request const& asked,
-                    std::uint64_t seed) {
+/// Runs `command` on the instance; its row has what the program wrote, judged, and no cost where that is not feasible.
+run_row run_command(std::string const& command, catalogued const& c, made_instance const& made, request const& asked, std::uint64_t seed) {
     auto const folder = std::filesystem::temp_directory_path() / fmt::format("parsearch-instances-{}", clock::now().time_since_epoch().count());
     auto const instance = (folder / "instance.json").string(), out = (folder / "solution.json").string();
     write_file(instance, [&](auto& stream) { ps::io::write_instance_json(stream, made.instance); });
     auto line = replaced(replaced(command, "{instance}", instance), "{out}", out);
     line = replaced(replaced(line, "{seed}", std::to_string(seed)), "{time}", asked.seconds ? fmt::format("{}", *asked.seconds) : "");
-    run_row row{.search = command, .instance = c.name, .seed = seed, .reason = {}, .curve = {{0, 1, start.cost}}};
     auto const begin = clock::now();
     auto const status = std::system(line.c_str());
+    run_row row{.search = command, .instance = c.name, .seed = seed, .reason = {}, .curve = {}};
     row.seconds = std::chrono::duration<double>(clock::now() - begin).count();
-    row.reason = status == 0 ? "ended" : fmt::format("status {}", status);
-    if (std::ifstream in(out, std::ios::binary); in) {
-        auto const said = ps::io::judge(made.instance, in, "solution");
-        if (!said.feasible()) row.reason = "not feasible: " + said.reason;
-        else if (said.cost.count() < row.cost()) row.curve.push_back({row.seconds, 1, said.cost.count()});
+    auto cost = infinite;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        row.reason =
+            WIFEXITED(status) ? fmt::format("failed: exit status {}", WEXITSTATUS(status)) : fmt::format("failed: signal {}", WTERMSIG(status));
+    } else if (std::ifstream in(out, std::ios::binary); !in) {
+        row.reason = "failed: wrote no solution";
     } else {
-        row.reason += ", no solution";
+        auto const said = ps::io::judge(made.instance, in, "solution");
+        row.reason = said.feasible() ? "ended" : "failed: " + said.reason;
+        if (said.feasible()) cost = said.cost.count();
     }
+    row.curve = {{row.seconds, 0, cost}};
     std::filesystem::remove_all(folder);
     return row;
 }
 
+/// `best`: the least cost known before; infinite: none.
 void print_row(run_row const& r, std::int64_t best) {
-    auto const gap = r.cost() == infinite || best == infinite
-                         ? std::string()
-                         : fmt::format("{:.2f} % above the best known", 100 * (static_cast<double>(r.cost()) / static_cast<double>(best) - 1));
+    auto const apart = static_cast<double>(r.cost()) / static_cast<double>(best) - 1;
+    auto const gap = r.cost() == infinite || best == infinite ? std::string()
+                     : apart < 0                              ? fmt::format("{:.2f} % below the best known", -100 * apart)
+                                                              : fmt::format("{:.2f} % above the best known", 100 * apart);
     fmt::print("{:<24} {:<14} seed {:<3} {:>18} {:>10} evaluations {:>8.2f} s  {:<16} {}\n", r.instance, r.search, r.seed, shown(r.cost()),
                r.evaluations, r.seconds, r.reason, gap);
     std::fflush(stdout);
@@ -132,14 +150,13 @@ void write(comparison const& made, std::string const& out) {
 int compare(request const& asked) {
     auto const known = read_known(asked.known);
     comparison made{.seconds = asked.seconds, .evaluations = asked.evaluations, .instances = {}, .runs = {}};
-    std::set<std::string> ran;
     for (auto const& c : chosen(asked)) {
         auto const instance = c.make();
         auto const a = make_arena(instance);
         instance_row row{.name = c.name, .group = c.group, .devices = a->devices(), .decisions = a->decisions()};
-        row.textbook = row.best = a->textbook().front().cost;
+        row.textbook = a->textbook().front().cost;
         if (auto const k = known.find(c.name); k != known.end()) {
-            row.best = std::min(row.best, k->second.best_ps);
+            row.best = k->second.best_ps;
             row.bound = k->second.bound_ps;
         }
         std::vector<run_row> rows;
@@ -151,14 +168,14 @@ int compare(request const& asked) {
                 rows.back().instance = c.name;
                 print_row(rows.back(), row.best);
             }
-            ran.insert(s.name);
         }
         for (auto const& command : asked.commands)
             for (std::uint64_t seed = 1; seed <= asked.seeds; ++seed) {
-                rows.push_back(run_command(command, c, instance, a->textbook().front(), asked, seed));
+                rows.push_back(run_command(command, c, instance, asked, seed));
                 print_row(rows.back(), row.best);
             }
         if (rows.empty()) continue;
+        row.best = std::min(row.best, row.textbook);
         for (auto const& r : rows) {
             row.best = std::min(row.best, r.cost());
             row.bound = std::max(row.bound, r.bound.value_or(0));
@@ -167,9 +184,7 @@ int compare(request const& asked) {
         std::ranges::move(rows, std::back_inserter(made.runs));
         write(made, asked.out); // instance by instance: an interrupted comparison leaves what it has
     }
-    for (auto const& name : asked.searches)
-        if (!ran.contains(name))
-            throw ps::invalid_input("search '", name, "': runs on none of the instances chosen, or is not known; --list tells them");
+    if (made.runs.empty()) throw ps::invalid_input("none of the searches named runs on an instance that was chosen");
     fmt::print("\nwrote {0}.json and {0}.html\n", asked.out);
     return 0;
 }
@@ -199,18 +214,22 @@ int table(request const& asked) {
             if (at == known.end()) continue;
             auto const& k = at->second;
             auto const best = static_cast<double>(k.best_ps);
+            bool const feasible = k.best_ps != infinite && k.best_ps > 0;
+            // How much `cost` is above `least`; `never` where that is no number.
+            auto const above = [](std::int64_t cost, std::int64_t least) {
+                return cost == infinite || least <= 0 ? never : static_cast<double>(cost) / static_cast<double>(least) - 1;
+            };
             auto const textbook = k.textbook_ps == infinite ? never : 1 - best / static_cast<double>(k.textbook_ps);
-            auto const above = k.default_ps ? *k.default_ps == infinite ? never : static_cast<double>(*k.default_ps) / best - 1 : 0;
             auto const percent = [](double x) { return x == never ? std::string("infeasible") : fmt::format("{:.1f} %", 100 * x); };
-            fmt::print("| {} | {} | {} | {:.4f} | {} | {} | {} |\n", c.name, k.devices > 0 ? std::to_string(k.devices) : "", k.decisions, 1e-9 * best,
-                       percent(textbook),
+            fmt::print("| {} | {} | {} | {} | {} | {} | {} |\n", c.name, k.devices > 0 ? std::to_string(k.devices) : "", k.decisions,
+                       feasible ? fmt::format("{:.4f}", 1e-9 * best) : "infeasible", feasible ? percent(textbook) : "",
                        k.proved()       ? std::string("proved")
-                       : k.bound_ps > 0 ? percent(best / static_cast<double>(k.bound_ps) - 1)
+                       : k.bound_ps > 0 ? percent(above(k.best_ps, k.bound_ps))
                                         : std::string("no bound"),
-                       k.default_ps ? percent(above) : "");
+                       k.default_ps && feasible ? percent(above(*k.default_ps, k.best_ps)) : "");
             ++all;
-            below += textbook > 0.05;
-            hard += above > 0.01;
+            below += feasible && textbook > 0.05;
+            hard += feasible && k.default_ps && above(*k.default_ps, k.best_ps) > 0.01;
             proved += k.proved();
         }
     }
@@ -232,7 +251,7 @@ int check(request const& asked) {
     for (auto const& c : chosen(asked)) {
         auto const at = known.find(c.name);
         if (at == known.end()) {
-            say(c.name, "nothing is known of it");
+            say(c.name, "nothing is known of it in " + asked.known);
             continue;
         }
         auto const made = c.make();
@@ -244,7 +263,10 @@ int check(request const& asked) {
         if (!said.feasible()) say(c.name, "not feasible: " + said.reason);
         else if (said.cost.count() != at->second.best_ps) say(c.name, fmt::format("costs {} ps, not {}", said.cost.count(), at->second.best_ps));
         if (at->second.bound_ps > at->second.best_ps) say(c.name, "its bound is above the cost of its solution");
+        if (at->second.group != c.group || at->second.what != made.instance.description) say(c.name, "its class or description is another one");
     }
+    for (auto const& [name, k] : known)
+        if (std::ranges::find(catalogue(), name, &catalogued::name) == catalogue().end()) say(name, "is no instance of the library");
     fmt::print("{} instances checked, {} findings\n", chosen(asked).size(), wrong);
     return wrong == 0 ? 0 : 1;
 }
@@ -321,7 +343,10 @@ int run(int argc, char** argv) {
     CLI::App app{"Compares searches on the library of instances: anytime curves, gaps to the best known and to the bound, performance profiles."};
     app.add_option("--class", asked.groups, "only these classes")->check(CLI::IsMember(group_names));
     app.add_option("--instance", asked.instances, "only these, or files of format parsearch.instance");
-    app.add_option("--search", asked.searches, "only these: portfolio, mcmc, greedy, ... (default: all but exhaustive)");
+    std::vector<std::string> search_list{"none"}; // but for commands
+    for (auto const& line : all_search_lines()) search_list.push_back(line.name);
+    app.add_option("--search", asked.searches, "only these, where they run (default: all but exhaustive); none: commands alone")
+        ->check(CLI::IsMember(search_list));
     auto* const evaluations =
         app.add_option("--evaluations", asked.evaluations, "solutions that a search may price: reproducible on any machine (default 10000)")
             ->check(CLI::Range(1.0, 1e12));
@@ -338,12 +363,15 @@ int run(int argc, char** argv) {
     app.add_option("--improve", asked.improve, "searches each instance so many seconds for a better solution and a better bound, and keeps them")
         ->check(CLI::Range(0.1, 86400.0));
     app.add_option("--known", asked.known, "the folder of best known solutions")->capture_default_str();
-    app.add_option("--write", asked.write, "writes the instances to this folder, as NAME.json");
+    auto* const written = app.add_option("--write", asked.write, "writes the instances to this folder, as NAME.json");
+    app.add_flag("--kernels", asked.kernels, "and the times of all kernels of their spaces, as a table")->needs(written);
     app.add_option("--render", asked.render, "writes the page of the runs in this file, and measures nothing")->check(CLI::ExistingFile);
     // The last one counts: bench/run names files before the user may.
     app.add_option("--out", asked.out, "where to write: this with .json and .html")->capture_default_str()->take_last();
     CLI11_PARSE(app, argc, argv);
 
+    for (auto const& command : asked.commands)
+        if (command.find("{time}") != command.npos && !asked.seconds) throw ps::invalid_input("--command has {time}, and --time is not given");
     if (asked.list) return list(asked);
     if (asked.table) return table(asked);
     if (asked.check) return check(asked);
@@ -354,8 +382,12 @@ int run(int argc, char** argv) {
         return 0;
     }
     if (!asked.write.empty()) {
-        for (auto const& c : chosen(asked))
-            write_file(asked.write + '/' + c.name + ".json", [&](auto& out) { ps::io::write_instance_json(out, c.make().instance); });
+        for (auto const& c : chosen(asked)) {
+            auto made = c.make().instance;
+            auto* const n = std::get_if<ps::io::network_instance>(&made.of);
+            if (n && asked.kernels && n->asks == ps::io::instance_question::strategy) *n = with_kernel_table(std::move(*n));
+            write_file(asked.write + '/' + c.name + ".json", [&](auto& out) { ps::io::write_instance_json(out, made); });
+        }
         return 0;
     }
     if (asked.improve) {

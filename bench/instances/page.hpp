@@ -86,6 +86,7 @@ class chart {
     [[nodiscard]] double y_of(double gap) const { return bottom - (bottom - top) * std::min(gap, highest_) / highest_; }
 
     void draw(ps::io::text_writer& out, series const& s) const {
+        if (!of_time_ && std::ranges::all_of(s.runs, [](auto const* r) { return r->evaluations == 0; })) return; // they are not counted
         constexpr int steps = 60;
         std::string median, above, below;
         for (int n = 0; n <= steps; ++n) {
@@ -120,6 +121,7 @@ inline void write_name(ps::io::text_writer& out, std::vector<std::string> const&
 struct summary {
     double log_gap = 0, area = 0;
     std::size_t instances = 0, won = 0, reached = 0, runs = 0;
+    std::size_t counted = 0; ///< instances of which there is an area
 
     [[nodiscard]] double gap() const { return std::isfinite(log_gap) ? std::expm1(log_gap / static_cast<double>(instances)) : never; }
 };
@@ -134,14 +136,14 @@ struct summary {
             least = std::min(least, f.gap.median);
             if (s.search != search) continue;
             own = f.gap.median;
-            out.area += area_under(k, s, last);
+            if (auto const area = area_under(k, s, last)) out.area += *area, ++out.counted;
             out.reached += f.reached;
             out.runs += f.runs;
         }
         if (!own) continue;
         ++out.instances;
         out.log_gap += std::log1p(*own);
-        out.won += *own <= least;
+        out.won += *own != never && *own <= least;
     }
     return out;
 }
@@ -164,8 +166,9 @@ inline void write_overview(ps::io::text_writer& out, std::vector<case_rows> cons
         write_name(out, searches, name);
         out.add(fmt::format("<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{} of {}</td><td "
                             "class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
-                            percent(all.gap()), all.won, all.instances, all.reached, all.runs, percent(all.area / static_cast<double>(all.instances)),
-                            against.better, against.worse, name == searches.front() ? std::string() : fmt::format("{:.2g}", against.p())));
+                            percent(all.gap()), all.won, all.instances, all.reached, all.runs,
+                            all.counted > 0 ? percent(all.area / static_cast<double>(all.counted)) : std::string(), against.better, against.worse,
+                            name == searches.front() ? std::string() : fmt::format("{:.2g}", against.p())));
     }
     out.add("</tbody></table></div>\n");
 }
@@ -193,7 +196,7 @@ inline void write_classes(ps::io::text_writer& out, std::vector<case_rows> const
         write_name(out, searches, searches[n]);
         for (std::size_t g = 0; g < groups.size(); ++g) {
             auto const shown = gaps[n][g] ? percent(*gaps[n][g]) : std::string();
-            bool const best = gaps[n][g] && *gaps[n][g] <= least[g];
+            bool const best = gaps[n][g] && *gaps[n][g] != never && *gaps[n][g] <= least[g];
             out.add(best ? "<td class=\"n\"><b>" : "<td class=\"n\">", shown, best ? "</b></td>" : "</td>");
         }
         out.add("</tr>\n");
@@ -269,7 +272,7 @@ inline void write_page(std::ostream& stream, comparison const& c) {
         out.add("<h2>", ps::io::html_text(k.of->name), "</h2>\n<p>", k.of->devices > 0 ? fmt::format("{} devices, ", k.of->devices) : std::string(),
                 fmt::format("{} decisions. ", k.of->decisions),
                 k.of->best == infinite ? std::string("Nothing feasible is known.") : fmt::format("Best known: {:.6g} ms", 1e-9 * best),
-                k.of->best == infinite || k.of->textbook == infinite
+                k.of->best == infinite || k.of->textbook == infinite || k.of->textbook == 0
                     ? std::string()
                     : fmt::format(", {:.1f} % below the textbook", 100 * (1 - best / static_cast<double>(k.of->textbook))),
                 k.of->best == infinite || k.of->bound <= 0 ? std::string()

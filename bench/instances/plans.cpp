@@ -31,7 +31,7 @@ class plans final : public arena {
     }
 
     [[nodiscard]] std::vector<search_line> searches() const override {
-        std::vector<search_line> out{{"partition", "textbook plans, then the best of them improved step by step"}};
+        std::vector<search_line> out{partition_line};
         for (auto& line : lines_of<plan_problem, plan_decisions>(ps::io::searches)) out.push_back(std::move(line));
         return out;
     }
@@ -39,17 +39,25 @@ class plans final : public arena {
     [[nodiscard]] std::size_t devices() const override { return problem_.topology().size(); }
     [[nodiscard]] std::size_t decisions() const override { return plans_.space().size(); }
     [[nodiscard]] solved run(std::string_view search, limits const& given, solution const* start) const override {
-        auto const& from = std::get<pipeline_plan>(start ? *start : textbook_.front().of);
-        auto const cost = cost_of(from);
+        auto const& textbook = std::get<pipeline_plan>(textbook_.front().of);
+        auto const* from = start ? &std::get<pipeline_plan>(*start) : &textbook;
+        ps::parallelization const& problem = problem_;
         if (search == "partition") {
-            ps::parallelization const& problem = problem_;
-            auto made = run_recorded(ps::pipeline::partition, problem, from, cost, ps::pipeline::partition_options{}, given);
+            auto made = run_recorded(ps::pipeline::partition, problem, *from, cost_of(judge(*from)), ps::pipeline::partition_options{}, given);
             made.row.search = search;
             return {std::move(made.row), std::move(made.found.best)};
         }
-        auto made = run_entry(ps::io::searches, search, plans_, plans_.decisions(from), cost, given);
+        plan_decisions decisions;
+        try {
+            decisions = plans_.decisions(*from);
+        } catch (ps::invalid_input const&) { // a plan that these searches do not know
+            from = &textbook;
+            decisions = plans_.decisions(textbook);
+        }
+        auto made = run_entry(ps::io::searches, search, plans_, decisions, cost_of(judge(*from)), given);
         made.row.search = search;
-        return {std::move(made.row), made.found.cost.count() < cost ? solution(plans_.plan(made.found.best)) : solution(from)};
+        made.row.bound.reset(); // of these plans alone: the instance asks for any
+        return {std::move(made.row), made.found.cost.count() < cost_of(judge(*from)) ? solution(plans_.plan(made.found.best)) : solution(*from)};
     }
     [[nodiscard]] ps::io::judgement judge(solution const& s) const override { return ps::io::judge(of_, std::get<pipeline_plan>(s)); }
     void write(std::ostream& out, solution const& s) const override { ps::io::write_plan_json(out, problem_, std::get<pipeline_plan>(s)); }
@@ -57,11 +65,6 @@ class plans final : public arena {
 
   private:
     static constexpr std::uint64_t families = 16;
-
-    [[nodiscard]] std::int64_t cost_of(pipeline_plan const& plan) const {
-        auto const said = ps::io::judge(of_, plan);
-        return said.feasible() ? said.cost.count() : infinite;
-    }
 
     ps::io::network_instance of_;
     ps::parallelization_of<std::uint32_t, std::uint32_t> problem_;

@@ -3,17 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/core/version.hpp>
+#include <parsearch/io/json/json_reader.hpp>
 #include <parsearch/io/json/json_writer.hpp>
 
 namespace bench {
@@ -57,29 +55,31 @@ struct comparison {
     std::vector<instance_row> instances;
     std::vector<run_row> runs;
 
-    [[nodiscard]] instance_row const& of(std::string const& name) const {
+    /// Null where there is none.
+    [[nodiscard]] instance_row const* find(std::string const& name) const {
         for (auto const& i : instances)
-            if (i.name == name) return i;
-        throw ps::invalid_input("a run is of instance '", name, "', of which nothing is said");
+            if (i.name == name) return &i;
+        return nullptr;
     }
 };
 
-inline constexpr auto comparison_format = "parsearch.search_comparison";
+inline constexpr auto comparison_format = "parsearch.instance_comparison";
 
 [[nodiscard]] inline ps::io::ordered_json json_of(comparison const& c) {
     auto const nothing = [](auto const& value) { return value ? ps::io::ordered_json(*value) : ps::io::ordered_json(nullptr); };
+    auto const cost = [](std::int64_t n) { return n == infinite ? ps::io::ordered_json(nullptr) : ps::io::ordered_json(n); };
     ps::io::ordered_json instances = ps::io::ordered_json::array(), runs = ps::io::ordered_json::array();
     for (auto const& i : c.instances)
         instances.push_back({{"name", i.name},
                              {"class", i.group},
                              {"devices", i.devices},
                              {"decisions", i.decisions},
-                             {"textbook_ps", i.textbook},
-                             {"best_ps", i.best},
+                             {"textbook_ps", cost(i.textbook)},
+                             {"best_ps", cost(i.best)},
                              {"bound_ps", i.bound}});
     for (auto const& r : c.runs) {
         ps::io::ordered_json curve = ps::io::ordered_json::array();
-        for (auto const& p : r.curve) curve.push_back({p.seconds, p.evaluations, p.cost});
+        for (auto const& p : r.curve) curve.push_back({p.seconds, p.evaluations, cost(p.cost)});
         runs.push_back({{"search", r.search},
                         {"instance", r.instance},
                         {"seed", r.seed},
@@ -90,7 +90,7 @@ inline constexpr auto comparison_format = "parsearch.search_comparison";
                         {"curve", std::move(curve)}});
     }
     return {{"format", comparison_format},
-            {"version", 2},
+            {"version", 1},
             {"library", ps::version},
             {"budget_s", nothing(c.seconds)},
             {"evaluations", nothing(c.evaluations)},
@@ -98,51 +98,57 @@ inline constexpr auto comparison_format = "parsearch.search_comparison";
             {"runs", std::move(runs)}};
 }
 
-/// Reads what `json_of` makes. Throws `invalid_input` naming the file and what is wrong.
+/// Reads what `json_of` makes. Throws `invalid_input` with place, value and rule.
 [[nodiscard]] inline comparison read_comparison(std::string const& path) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) throw ps::invalid_input(path, ": cannot be opened");
-    try {
-        auto const document = nlohmann::json::parse(in);
-        if (document.at("format") != comparison_format || document.at("version") != 2)
-            throw ps::invalid_input(path, ": format ", document.at("format").dump(), ", version ", document.at("version").dump(), ": must be ",
-                                    comparison_format, ", 2");
-        comparison out;
-        if (auto const& s = document.at("budget_s"); !s.is_null()) out.seconds = s.get<double>();
-        if (auto const& n = document.at("evaluations"); !n.is_null()) out.evaluations = n.get<std::uint64_t>();
-        if (out.seconds && !(*out.seconds > 0)) throw ps::invalid_input(path, ": budget_s is ", *out.seconds, ": must be positive");
-        for (auto const& i : document.at("instances")) {
-            instance_row row{.name = i.at("name"),
-                             .group = i.at("class"),
-                             .devices = i.at("devices"),
-                             .decisions = i.at("decisions"),
-                             .textbook = i.at("textbook_ps"),
-                             .best = i.at("best_ps"),
-                             .bound = i.at("bound_ps")};
-            if (row.best <= 0) throw ps::invalid_input(path, ": instance ", row.name, " has a best cost of ", row.best, ": must be positive");
-            out.instances.push_back(std::move(row));
-        }
-        for (auto const& r : document.at("runs")) {
-            run_row row{.search = r.at("search"),
-                        .instance = r.at("instance"),
-                        .seed = r.at("seed"),
-                        .seconds = r.at("seconds"),
-                        .evaluations = r.at("evaluations"),
-                        .reason = r.at("reason"),
-                        .curve = {}};
-            if (auto const& b = r.at("bound_ps"); !b.is_null()) row.bound = b.get<std::int64_t>();
-            for (auto const& p : r.at("curve"))
-                row.curve.push_back({p.at(0).get<double>(), p.at(1).get<std::uint64_t>(), p.at(2).get<std::int64_t>()});
-            if (row.curve.empty()) throw ps::invalid_input(path, ": run number ", out.runs.size(), " has an empty curve: must begin with the start");
-            if (row.cost() <= 0) throw ps::invalid_input(path, ": run number ", out.runs.size(), " has a cost of ", row.cost(), ": must be positive");
-            (void)out.of(row.instance);
-            out.runs.push_back(std::move(row));
-        }
-        if (out.runs.empty()) throw ps::invalid_input(path, ": has no runs: at least one is needed");
-        return out;
-    } catch (nlohmann::json::exception const& e) {
-        throw ps::invalid_input(path, ": ", e.what());
+    ps::io::json_document const document(path);
+    auto const root = document.object(comparison_format, 1, {"library", "budget_s", "evaluations", "instances", "runs"});
+    (void)root.at("library").string();
+    auto const cost = [](ps::io::json_value const& v) { return v.is_null() ? infinite : v.integer<std::int64_t>(0, infinite - 1); };
+    comparison out;
+    if (auto const s = root.at("budget_s"); !s.is_null()) out.seconds = s.positive();
+    if (auto const n = root.at("evaluations"); !n.is_null()) out.evaluations = n.integer<std::uint64_t>(1);
+    auto const instances = root.at("instances");
+    for (std::size_t i = 0; i < instances.size(); ++i) {
+        auto const o = instances[i].object({"name", "class", "devices", "decisions", "textbook_ps", "best_ps", "bound_ps"});
+        instance_row row{.name = o.at("name").string(),
+                         .group = o.at("class").string(),
+                         .devices = o.at("devices").integer<std::size_t>(),
+                         .decisions = o.at("decisions").integer<std::size_t>(),
+                         .textbook = cost(o.at("textbook_ps")),
+                         .best = cost(o.at("best_ps")),
+                         .bound = o.at("bound_ps").integer<std::int64_t>(0)};
+        if (out.find(row.name)) o.at("name").refuse("is an instance that is there already");
+        out.instances.push_back(std::move(row));
     }
+    auto const runs = root.at("runs");
+    if (runs.size() == 0) runs.refuse("must have at least one run");
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        auto const o = runs[i].object({"search", "instance", "seed", "seconds", "evaluations", "reason", "bound_ps", "curve"});
+        run_row row{.search = o.at("search").string(),
+                    .instance = o.at("instance").string(),
+                    .seed = o.at("seed").integer<std::uint64_t>(),
+                    .seconds = o.at("seconds").number(0),
+                    .evaluations = o.at("evaluations").integer<std::uint64_t>(),
+                    .reason = o.at("reason").string(),
+                    .curve = {}};
+        if (auto const b = o.at("bound_ps"); !b.is_null()) row.bound = b.integer<std::int64_t>(0);
+        auto const* const of = out.find(row.instance);
+        if (!of) o.at("instance").refuse("must be one of the instances");
+        auto const curve = o.at("curve");
+        if (curve.size() == 0) curve.refuse("must begin with the start");
+        for (std::size_t n = 0; n < curve.size(); ++n) {
+            if (curve[n].size() != 3) curve[n].refuse("must be seconds, evaluations and a cost");
+            row.curve.push_back({curve[n][0].number(0), curve[n][1].integer<std::uint64_t>(), cost(curve[n][2])});
+            auto const& now = row.curve.back();
+            if (now.cost < of->best) curve[n][2].refuse("must be at least ", of->best, ", the best cost of the instance");
+            if (n == 0) continue;
+            auto const& before = row.curve[n - 1];
+            if (now.seconds < before.seconds || now.evaluations < before.evaluations || now.cost >= before.cost)
+                curve[n].refuse("must come later than the one before it, and cost less");
+        }
+        out.runs.push_back(std::move(row));
+    }
+    return out;
 }
 
 } // namespace bench

@@ -1,7 +1,9 @@
 #pragma once
 /// Runs a search by name from a list of entries, and keeps its curve.
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -24,6 +26,7 @@ struct curve_recorder {
     std::chrono::steady_clock::time_point begin;
     std::vector<point>* curve;
     template <class C> void operator()(ps::search::improved<C> const& e) {
+        if (e.cost.count() >= curve->back().cost) return; // from a start that was worse in its own way
         curve->push_back({std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), e.evaluation, e.cost.count()});
     }
 };
@@ -39,7 +42,7 @@ template <class Options> void set_limits(Options& options, limits const& given) 
     options.evaluations = given.evaluations;
 }
 
-/// `search(problem, start, rng, options, observer)` with its curve. `before`: evaluations and seconds that were spent already.
+/// `search(problem, start, rng, options, observer)` with its curve.
 template <class F, class P, class S, class Options>
 [[nodiscard]] searched<S> run_recorded(F const& search, P const& problem, S start, std::int64_t start_cost, Options options, limits const& given) {
     set_limits(options, given);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +47,8 @@ struct case_rows {
 
     /// How much a cost is above the least that is known.
     [[nodiscard]] double gap(std::int64_t cost) const {
-        return cost == infinite || of->best == infinite ? never : static_cast<double>(cost) / static_cast<double>(of->best) - 1;
+        if (cost == infinite || of->best == infinite) return never;
+        return cost == of->best ? 0 : of->best == 0 ? never : static_cast<double>(cost) / static_cast<double>(of->best) - 1;
     }
 };
 
@@ -80,8 +82,9 @@ struct figures {
         gaps.push_back(k.gap(r->cost()));
         rates.push_back(r->seconds > 0 ? static_cast<double>(r->evaluations) / r->seconds : 0);
         lengths.push_back(r->seconds);
-        auto const at =
-            std::find_if(r->curve.begin(), r->curve.end(), [&](auto const& p) { return p.cost - k.of->best <= k.of->best / 100; }); // exact
+        auto const at = std::find_if(r->curve.begin(), r->curve.end(), [&](auto const& p) {
+            return p.cost != infinite && p.cost - k.of->best <= k.of->best / 100; // exact
+        });
         times.push_back(at == r->curve.end() ? never : at->seconds);
         out.reached += at != r->curve.end();
         out.best = std::min(out.best, r->cost());
@@ -99,13 +102,15 @@ template <class X> [[nodiscard]] quartiles gap_at(case_rows const& k, series con
     std::vector<double> values;
     for (auto const* const r : s.runs) {
         auto const after = std::upper_bound(r->curve.begin(), r->curve.end(), x, [&](double value, point const& p) { return value < x_of(p); });
-        values.push_back(k.gap(after == r->curve.begin() ? r->curve.front().cost : (after - 1)->cost));
+        values.push_back(after == r->curve.begin() ? never : k.gap((after - 1)->cost));
     }
     return quartiles_of(values);
 }
 
 /// Mean of the median gap over the logarithm of evaluations from 1 to `last`, a gap counting as 1 at most: 0 where the best known is there at once.
-[[nodiscard]] inline double area_under(case_rows const& k, series const& s, double last) {
+/// Nothing where evaluations are not counted.
+[[nodiscard]] inline std::optional<double> area_under(case_rows const& k, series const& s, double last) {
+    if (std::ranges::all_of(s.runs, [](auto const* r) { return r->evaluations == 0; })) return {};
     constexpr int steps = 60;
     double sum = 0;
     for (int n = 0; n < steps; ++n) {

@@ -14,17 +14,14 @@ using ps::search::numbered_strategy;
 class tables final : public arena {
   public:
     explicit tables(made_instance const& made) : of_(std::get<ps::io::table_instance>(made.instance.of)) {
-        for (auto const& [name, choices] : made.starts) {
-            auto const said = ps::io::judge(of_, choices);
-            textbook_.push_back({name, choices, said.feasible() ? said.cost.count() : infinite});
-        }
+        for (auto const& [name, choices] : made.starts) textbook_.push_back({name, choices, cost_of(ps::io::judge(of_, choices))});
         sort_by_cost(textbook_);
     }
 
     [[nodiscard]] std::vector<search_line> searches() const override {
         if (!of_.budget) return lines_of<ps::search::additive_problem<ps::picoseconds>, numbered_strategy>(ps::io::searches);
         auto out = lines_of<budgeted_problem, numbered_strategy>(ps::io::searches);
-        out.push_back({"priced_memory", "exact minima with a price on memory, then single changes; gives a bound"});
+        out.push_back(priced_memory_line);
         return out;
     }
     [[nodiscard]] std::vector<textbook_solution> const& textbook() const override { return textbook_; }
@@ -32,8 +29,7 @@ class tables final : public arena {
     [[nodiscard]] std::size_t decisions() const override { return of_.costs.space().size(); }
     [[nodiscard]] solved run(std::string_view search, limits const& given, solution const* start) const override {
         auto const& from = std::get<numbered_strategy>(start ? *start : textbook_.front().of);
-        auto const said = ps::io::judge(of_, from);
-        auto const cost = said.feasible() ? said.cost.count() : infinite;
+        auto const cost = cost_of(ps::io::judge(of_, from));
         auto made = !of_.budget                 ? run_entry(ps::io::searches, search, of_.costs, from, cost, given)
                     : search == "priced_memory" ? run_recorded(priced_memory_fn{}, budgeted_problem(of_), from, cost, priced_memory_options{}, given)
                                                 : run_entry(ps::io::searches, search, budgeted_problem(of_), from, cost, given);

@@ -9,9 +9,11 @@ Refused files must be refused with a message that names the rule.
 """
 
 import html.parser
+import itertools
 import json
 import math
 import pathlib
+import random
 import re
 import shutil
 import statistics
@@ -22,7 +24,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 
-INFEASIBLE = 2**63 - 1
+INFEASIBLE = None
 MEAN = "a & <b>\"walk\"</b>"
 
 
@@ -36,7 +38,7 @@ def instance(name, group, best):
 
 
 ROWS = {
-    "format": "parsearch.search_comparison", "version": 2, "library": "0", "budget_s": 2.0, "evaluations": None,
+    "format": "parsearch.instance_comparison", "version": 1, "library": "0", "budget_s": 2.0, "evaluations": None,
     "instances": [instance("net", "small", 1_000_000), instance("other", "large", 800_000)],
     "runs": [
         run(MEAN, 1, [[0, 1, 2_000_000], [0.5, 100, 1_500_000], [1.0, 400, 1_000_000]]),
@@ -185,13 +187,15 @@ class Comparison(unittest.TestCase):
             change(rows)
             self.assertIn(message, self.call("--render", self.write("rows.json", rows), "--out", self.path / "page", code=1))
 
-        refused(lambda r: r.update(version=1), "must be parsearch.search_comparison, 2")
-        refused(lambda r: r.update(runs=[]), "has no runs")
-        refused(lambda r: r["runs"][1].update(curve=[]), "run number 1 has an empty curve")
-        refused(lambda r: r["runs"][0].update(curve=[[0, 1, 0]]), "must be positive")
-        refused(lambda r: r["runs"][0].update(instance="nothing"), "is of instance 'nothing', of which nothing is said")
-        refused(lambda r: r["runs"][0].pop("seed"), "seed")
-        refused(lambda r: r.update(budget_s=0), "budget_s is 0")
+        refused(lambda r: r.update(version=2), "version is 2: must be 1")
+        refused(lambda r: r.update(runs=[]), "must have at least one run")
+        refused(lambda r: r["runs"][1].update(curve=[]), "runs[1].curve is an array of 0: must begin with the start")
+        refused(lambda r: r["runs"][0].update(curve=[[0, 1, -1]]), "runs[0].curve[0][2] is -1")
+        refused(lambda r: r["runs"][0].update(curve=[[0, 1, 5]]), "must be at least 1000000, the best cost of the instance")
+        refused(lambda r: r["runs"][0]["curve"].append([2.0, 500, 1_600_000]), "must come later than the one before it, and cost less")
+        refused(lambda r: r["runs"][0].update(instance="nothing"), "runs[0].instance is \"nothing\": must be one of the instances")
+        refused(lambda r: r["runs"][0].pop("seed"), "runs[0]: seed is missing")
+        refused(lambda r: r.update(budget_s=0), "budget_s is 0: must be a number above 0")
 
     def test_a_comparison_from_instance_to_page(self):
         asked = ("--instance", "lenet-4", "--search", "greedy", "--search", "mcmc", "--seeds", 2, "--evaluations", 500)
@@ -212,7 +216,8 @@ class Comparison(unittest.TestCase):
         self.call(*asked, "--out", self.path / "second")
         second = json.loads((self.path / "second.json").read_text())
         self.assertEqual([[p[1:] for p in r["curve"]] for r in made["runs"]], [[p[1:] for p in r["curve"]] for r in second["runs"]])
-        self.assertIn("runs on none of the instances", self.call("--instance", "lenet-4", "--search", "wishing", "--out", self.path / "x", code=1))
+        self.assertIn("none of the searches named runs", self.call("--instance", "lenet-4", "--search", "partition", "--out", self.path / "x", code=1))
+        self.assertIn("wishing", self.call("--instance", "lenet-4", "--search", "wishing", code=105))
         self.assertIn("neither a name", self.call("--instance", "no-such", code=1))
 
     def test_another_program_takes_part(self):
@@ -224,7 +229,62 @@ class Comparison(unittest.TestCase):
         costs = {r["search"].rpartition("/")[2]: r["curve"][-1][2] for r in runs}
         self.assertEqual(costs["solver.py {instance} {out}"], 8)
         self.assertEqual(costs["priced_memory"], 8)
-        self.assertEqual(costs["false"], 17)  # what it started from
+        self.assertEqual(costs["false"], INFEASIBLE)
+        self.assertIn("exit status 1", next(r["reason"] for r in runs if r["search"] == "false"))
+        self.assertIn("--time is not given", self.call("--instance", file, "--command", "x {time}", code=1))
+        alone = ("--instance", file, "--seeds", 1, "--search", "none", "--command", "echo {} > {out}", "--out", self.path / "alone")
+        self.call(*alone)
+        (run_of_it,) = json.loads((self.path / "alone.json").read_text())["runs"]
+        self.assertIn("failed: solution: format is missing", run_of_it["reason"])
+
+    def test_a_price_on_memory_gives_solutions_and_bounds(self):
+        rng, answers = random.Random(27), []
+        for scale, bytes_of in ((1, 1), (10**12, 20), (10**15, 2**49), (7, 2**30)):
+            for _ in range(6):
+                sizes = [rng.randint(1, 4) for _ in range(5)]
+                cost = lambda: None if rng.random() < 0.1 else rng.randint(0, 9 * scale)
+                decisions = [{"name": f"d{i}", "costs_ps": [rng.randint(0, 9 * scale) for _ in range(n)],
+                              "memory_bytes": [rng.randint(0, bytes_of) for _ in range(n)]} for i, n in enumerate(sizes)]
+                pairs = [{"from": i, "to": i + 1, "costs_ps": [cost() for _ in range(sizes[i] * sizes[i + 1])]} for i in range(4)]
+                most = sum(max(d["memory_bytes"]) for d in decisions)
+                least = sum(min(d["memory_bytes"]) for d in decisions)
+                tables = {"decisions": decisions, "pairs": pairs, "budget_bytes": rng.randint(least, most)}
+
+                def price(choices):
+                    terms = [d["costs_ps"][c] for d, c in zip(decisions, choices)]
+                    terms += [p["costs_ps"][choices[p["from"]] * sizes[p["to"]] + choices[p["to"]]] for p in pairs]
+                    memory = sum(d["memory_bytes"][c] for d, c in zip(decisions, choices))
+                    return math.inf if None in terms or memory > tables["budget_bytes"] else sum(terms)
+
+                best = min(map(price, itertools.product(*map(range, sizes))))
+                file = self.write("tables.json", {**TABLES, "tables": tables})
+                self.call("--instance", file, "--search", "priced_memory", "--seeds", 1, "--out", self.path / "made")
+                (found,) = json.loads((self.path / "made.json").read_text())["runs"]
+                answer = math.inf if found["curve"][-1][2] is None else found["curve"][-1][2]
+                self.assertGreaterEqual(answer, best, tables)
+                self.assertLessEqual(found["bound_ps"] or 0, best, tables)
+                if best not in (0, math.inf):
+                    answers.append((best, answer, found["bound_ps"] or 0))
+        self.assertGreater(len(answers), 12)
+        self.assertGreater(sum(answer == best for best, answer, _ in answers), len(answers) // 2)
+        self.assertGreater(sum(bound > best / 2 for best, _, bound in answers), len(answers) // 2)
+
+    def test_a_table_of_kernels_has_the_prices_of_the_roofline(self):
+        for name, asked in (("plain", ()), ("tabled", ("--kernels",))):
+            self.call("--instance", "rnnlm2-2", "--write", self.path / name, *asked)
+        tabled = json.loads((self.path / "tabled" / "rnnlm2-2.json").read_text())
+        kernels = tabled["prices"]["profile"]["kernels"]
+        self.assertGreater(len(kernels), 20)
+        files = [self.path / name / "rnnlm2-2.json" for name in ("plain", "tabled")]
+        for k in kernels:  # where the table is used times double with it
+            k["time_ps"] *= 2
+        files.append(self.write("doubled.json", tabled))
+        costs = []
+        for file in files:
+            self.call("--instance", file, "--search", "random", "--seeds", 1, "--evaluations", 300, "--out", self.path / "made")
+            costs.append([p[2] for p in json.loads((self.path / "made.json").read_text())["runs"][0]["curve"]])
+        self.assertEqual(costs[0], costs[1])
+        self.assertGreater(costs[2][0], 1.5 * costs[0][0])
 
     def test_solutions_are_judged(self):
         self.call("--instance", "lenet-2", "--write", self.path / "written")
@@ -236,7 +296,7 @@ class Comparison(unittest.TestCase):
 
         self.assertEqual(judged([0, 2], 0), "feasible: 8 ps\nmemory: 3 bytes\n")
         self.assertIn("not feasible: the choices take 11 bytes of the 10 that there are", judged([1, 0], 1))
-        self.assertIn("not feasible: ", judged([0], 1))
+        self.assertIn("not feasible: 1 choices: there are 2 decisions", judged([0], 1))
         said = json.loads(self.call(pair, self.path / "choices.json", "--json", program=JUDGE, code=1))
         self.assertEqual((said["feasible"], "cost_ps" in said), (False, False))
         self.assertIn("format is \"parsearch.choices\"", self.call(lenet, self.path / "choices.json", program=JUDGE, code=1))

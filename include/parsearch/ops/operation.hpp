@@ -41,6 +41,11 @@ enum class dim_kind : std::uint8_t {
     copies,    ///< every shard does the same on the same data: outputs are held in as many copies
     sums       ///< every shard takes its share of the partial sums of the inputs that are `operand::summed`: outputs are partial sums
 };
+inline constexpr std::size_t dim_kinds = 7;
+[[nodiscard]] constexpr std::string_view name_of(dim_kind k) noexcept {
+    constexpr std::array<std::string_view, dim_kinds> names{"sample", "attribute", "parameter", "reduction", "fixed", "copies", "sums"};
+    return names[static_cast<std::size_t>(k)];
+}
 /// True of dims that index no operand and divide no work: all shards along them do all of it (the replica dims of Unity's parallel tensors).
 [[nodiscard]] constexpr bool repeats_work(dim_kind k) noexcept { return k == dim_kind::copies || k == dim_kind::sums; }
 

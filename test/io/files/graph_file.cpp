@@ -8,9 +8,11 @@
 
 #include <doctest/doctest.h>
 
+#include <parsearch/cost/roofline.hpp>
 #include <parsearch/io/names/zoo.hpp>
 #include <parsearch/ops/device_shares.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/topology/nodes.hpp>
 
 #include "support/json_schema.hpp"
 #include "support/mutations.hpp"
@@ -193,6 +195,13 @@ TEST_CASE("graph JSON: what is refused, with its place") {
     auto g = read(small);
     g.names[2] = "fc";
     CHECK(support::refusal([&] { return written(g); }) == "operators 1 and 2 of the graph are both named \"fc\": a document tells operators by name");
+    g = read(small);
+    g.operations[1].outputs[0].passed_on = true;
+    CHECK(support::refusal([&] { return written(g); }) == "operator \"fc\": operand \"y\" has passed_on: this is of inputs alone");
+    g = read(small);
+    g.operations[2].inputs[0].parameter = "tied";
+    CHECK(support::refusal([&] { return written(g); }) == "operator \"half\": operand \"x\" has parameter: this is of weights alone");
+    CHECK(refused_with("\"differentiable\": false", "\"cache\": true").find("g.json: operators[1].outputs[0].cache: unknown member") == 0);
     g = read(small);
     g.operations[2].dims[0].shares = std::make_shared<ops::device_shares const>(std::vector<double>{1, 2});
     CHECK(support::refusal([&] { return written(g); }) ==

@@ -189,7 +189,16 @@ TEST_CASE("instance JSON: what is refused, with its place") {
 
     auto i = mlp();
     std::get<network_instance>(i.of).options.space.allows = [](auto, auto const&, auto) { return true; };
-    CHECK(support::refusal([&] { return written(i); }) == "the space of an instance has functions (allows, admits): these are not written");
+    CHECK(support::refusal([&] { return written(i); }) ==
+          "the space of an instance has functions (max_degree, allows, admits): these are not written");
+    i = mlp();
+    std::get<network_instance>(i.of).options.space.max_degree = [](auto const&, auto const&) { return 2; };
+    CHECK(support::refusal([&] { return written(i); }).find("has functions") != std::string::npos);
+    i = mlp();
+    std::get<network_instance>(i.of).asks = instance_question::plan;
+    auto const planned = written(i);
+    CHECK(refused(support::replaced(planned, "\"transfers\": \"streaming\"", "\"transfers\": \"fair_sharing\"")).find("i.json: ") == 0);
+    CHECK(refused(planned) == "");
     i = mlp();
     std::get<network_instance>(i.of).prices.memory_efficiency = 0.5;
     CHECK(support::refusal([&] { return written(i); }) ==
@@ -197,6 +206,16 @@ TEST_CASE("instance JSON: what is refused, with its place") {
     auto t = read(tables);
     std::get<table_instance>(t.of).names.pop_back();
     CHECK(support::refusal([&] { return written(t); }) == "an instance of tables has 1 names for 2 decisions: must be one each");
+    t = read(tables);
+    std::get<table_instance>(t.of).memory[1].pop_back();
+    CHECK(support::refusal([&] { return written(t); }) == "decision \"b\" of an instance has the memory of 2 choices: must be of all 3");
+    std::get<table_instance>(t.of).memory[1].push_back(-1);
+    CHECK(support::refusal([&] { return written(t); }) ==
+          "the memory of a choice of decision \"b\" of an instance is -1 bytes: must be from 0 to 2^50");
+    t = read(tables);
+    std::get<table_instance>(t.of).costs =
+        search::additive_problem<picoseconds>({{{picoseconds{1}, picoseconds{-2}}, {picoseconds{0}, picoseconds{0}, picoseconds{0}}}, {}, {}});
+    CHECK(support::refusal([&] { return written(t); }) == "a cost of decision \"a\" of an instance is -2 ps: must not be negative");
     t = read(tables);
     std::get<table_instance>(t.of).budget.reset();
     CHECK(support::refusal([&] { return written(t); }) ==

@@ -16,6 +16,7 @@
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/json_schema.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
 #include "support/sanitized.hpp"
@@ -89,10 +90,7 @@ TEST_CASE("judgement: a plan costs what the simulator of pipelines says") {
 TEST_CASE("judgement: what is not feasible, and why") {
     auto const n = gpt(instance_question::strategy, enough);
     auto const problem = n.problem();
-    CHECK(
-        judge(n, accumulating(problem)).reason ==
-        "the plan has stages, micro-batches, sharded states, or activations that are computed again or offloaded: the instance asks for a strategy, "
-        "which has none");
+    CHECK(judge(n, accumulating(problem)).reason == "the plan has 2 micro-batches: the instance asks for a strategy, which has none");
     auto s = data_parallel(problem);
     s.pop_back();
     CHECK(judge(n, of(problem, s)).reason ==
@@ -101,7 +99,24 @@ TEST_CASE("judgement: what is not feasible, and why") {
     auto apart = n;
     apart.options.space.sample = false;
     auto const outside = judge(apart, of(problem, data_parallel(problem)));
-    CHECK(outside.reason.ends_with("is outside of the instance's space"));
+    CHECK(outside.reason.ends_with("is outside of the instance's space, which does not split it so"));
+    auto elsewhere = data_parallel(problem);
+    auto& moved = elsewhere[problem.graph().order.back()];
+    moved.start = 0;
+    moved.stride = {};
+    moved.listed = {1, 0, 3, 2};
+    CHECK(judge(n, of(problem, elsewhere)).reason.ends_with("is outside of the instance's space, which splits it so, but not on these devices"));
+    moved.listed = {0, 1, 2, 3}; // the same devices, said otherwise
+    CHECK(judge(n, of(problem, elsewhere)).cost == judge(n, of(problem, data_parallel(problem))).cost);
+    auto inputs = data_parallel(problem); // have no tasks
+    for (std::size_t op = 0; op < problem.size(); ++op)
+        if (auto const& operation = problem.graph().operations[op]; operation.work == ops::work_class::source) {
+            inputs[op] = space::whole(operation);
+            inputs[op].start = 1;
+        }
+    CHECK(judge(n, of(problem, inputs)).cost == judge(n, of(problem, data_parallel(problem))).cost);
+    moved.listed = {0, 1, 2, 4};
+    CHECK(judge(n, of(problem, elsewhere)).reason.find("device 4") != std::string::npos);
     CHECK(!outside.feasible());
     CHECK(outside.memory.empty());
 
@@ -113,7 +128,8 @@ TEST_CASE("judgement: what is not feasible, and why") {
     priced.options.simulation.memory = sim::memory_policy::penalise;
     auto const penalised = judge(priced, of(problem, data_parallel(problem)));
     CHECK(penalised.feasible());
-    CHECK(penalised.cost > judge(n, of(problem, data_parallel(problem))).cost);
+    CHECK(penalised.cost - penalised.penalty == judge(n, of(problem, data_parallel(problem))).cost);
+    CHECK(penalised.penalty > picoseconds{0});
     priced.options.simulation.memory = sim::memory_policy::ignore;
     CHECK(judge(priced, of(problem, data_parallel(problem))).cost == judge(n, of(problem, data_parallel(problem))).cost);
 
@@ -126,25 +142,37 @@ TEST_CASE("judgement: what is not feasible, and why") {
 TEST_CASE("judgement: choices of tables, within a budget") {
     using search::numbered_strategy;
     auto const infinite = cost_traits<picoseconds>::infinity();
-    table_instance const t{.names = {"a", "b"},
-                           .costs = search::additive_problem<picoseconds>({{{picoseconds{5}, picoseconds{1}}, {picoseconds{3}, picoseconds{0}}},
-                                                                           {{0, 1}},
-                                                                           {{picoseconds{0}, picoseconds{2}, picoseconds{7}, infinite}}}),
-                           .budget = 10,
-                           .memory = {{1, 9}, {2, 2}}};
+    constexpr auto time = [](std::int64_t n) { return picoseconds{n}; };
+    table_instance const t{
+        .names = {"a", "b"},
+        .costs = search::additive_problem<picoseconds>(
+            {{{time(5), time(1)}, {time(3), time(0), infinite}}, {{0, 1}}, {{time(0), time(2), time(0), time(7), infinite, time(0)}}}),
+        .budget = 10,
+        .memory = {{1, 9}, {2, 1, 2}}};
     auto const v = judge(t, numbered_strategy{0, 1});
     CHECK(v.feasible());
     CHECK(v.cost == picoseconds{7});
-    CHECK(v.table_memory == 3);
+    CHECK(v.table_memory == 2);
     CHECK(judge(t, numbered_strategy{1, 0}).reason == "the choices take 11 bytes of the 10 that there are");
-    CHECK(judge(t, numbered_strategy{1, 1}).reason == "the choices have an infinite cost: some of them do not go together, or the sum is too large");
-    CHECK(judge(t, numbered_strategy{0, 2}).reason ==
-          "additive_cost: configuration number 2 of operator number 1: must be below 2, the size of its table");
-    CHECK(judge(t, numbered_strategy{0}).reason == "additive_cost: the strategy has 1 configurations: must be 2, one per operator");
+    CHECK(judge(t, numbered_strategy{1, 1}).reason ==
+          "choice 1 of decision 0 (\"a\") and choice 1 of decision 1 (\"b\"): do not go together, as pair 0 says");
+    CHECK(judge(t, numbered_strategy{0, 2}).reason == "choice 2 of decision 1 (\"b\"): may not be made");
+    CHECK(judge(t, numbered_strategy{0, 3}).reason == "choice 3 of decision 1 (\"b\"): it has 3, numbered from 0");
+    CHECK(judge(t, numbered_strategy{0}).reason == "1 choices: there are 2 decisions, must be one each");
+
+    // Memory beyond 64 bits is not less.
+    constexpr std::size_t many = 8192;
+    std::vector<std::vector<picoseconds>> const costs(many, {time(1)});
+    table_instance const large{.names = std::vector<std::string>(many, "x"),
+                               .costs = search::additive_problem<picoseconds>({costs, {}, {}}),
+                               .budget = 10,
+                               .memory = std::vector<std::vector<byte_count>>(many, {byte_count{1} << 50})};
+    CHECK(judge(large, numbered_strategy(many, 0)).reason == "the choices take 9223372036854775807 bytes of the 10 that there are");
 
     std::ostringstream out;
     write_choices_json(out, {0, 1});
     CHECK(out.str() == "{\n  \"format\": \"parsearch.choices\",\n  \"version\": 1,\n  \"choices\": [0, 1]\n}\n");
+    CHECK(support::json_schema("choices").complaint(out.str()) == "");
     CHECK(judged({.of = t}, out.str()).cost == picoseconds{7});
     CHECK(judged({.of = t}, R"({"format": "parsearch.choices", "version": 1, "choices": [0, -1]})").reason ==
           "s.json: choices[1] is -1: must be an integer from 0 to 4294967295");

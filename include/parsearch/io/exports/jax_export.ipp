@@ -74,7 +74,7 @@ PARSEARCH_IO_INLINE ordered_json jax_writer::operator_of(std::uint32_t number) {
     auto const names = cost::dim_names(op);
     auto& dims = out["dims"] = ordered_json::array();
     for (std::size_t k = 0; k < op.dims.size(); ++k) {
-        ordered_json dim{{"name", names[k]}, {"extent", op.dims[k].extent}, {"kind", name_of_dim_kind(op.dims[k].kind)}};
+        ordered_json dim{{"name", names[k]}, {"extent", op.dims[k].extent}, {"kind", name_of(op.dims[k].kind)}};
         if (!use.dims[k].empty()) dim["over"] = names_of(mesh, use.dims[k]);
         dims.push_back(std::move(dim));
     }

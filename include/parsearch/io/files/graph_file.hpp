@@ -21,8 +21,6 @@ inline constexpr std::string_view graph_format = "parsearch.graph";
 inline constexpr std::uint64_t graph_version = 1;
 
 namespace detail {
-/// The word of the formats for a kind of dim.
-[[nodiscard]] std::string_view name_of_dim_kind(ops::dim_kind k) noexcept;
 /// How the points of the iteration space index a tensor: of each axis its extent and [dim, stride] per term; offset and span where they are not 0
 /// and 1.
 [[nodiscard]] ordered_json axes_to_json(std::vector<ops::axis> const& axes);
@@ -33,7 +31,8 @@ namespace detail {
 } // namespace detail
 
 /// Writes a graph such that reading it gives an equal one: operators in their order, which tell their inputs by name. Throws `invalid_input` where
-/// two operators have one name, a name is not UTF-8, or a dim has `shares`, which are a simulation's.
+/// two operators have one name, a name is not UTF-8, a dim has `shares`, which are a simulation's, or an operand says what its role has not (an
+/// output that is passed on, say).
 void write_graph_json(std::ostream& out, graph::dense_graph const& g);
 /// The same of any operator graph. Throws as `graph::read_graph`, too.
 template <OperatorGraph G> void write_graph_json(std::ostream& out, G const& g) { write_graph_json(out, graph::read_graph(g).graph); }

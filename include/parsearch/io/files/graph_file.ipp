@@ -12,8 +12,6 @@
 
 namespace parsearch::io::detail {
 
-inline constexpr std::size_t dim_kinds = 7;
-
 /// Members of numbers and of booleans, which are written where they are not as they are by default.
 struct amount_member {
     std::string_view name;
@@ -32,28 +30,28 @@ inline constexpr std::array amount_members{
 static_assert(amount_members.size() == std::tuple_size_v<decltype(ops::amounts_of(std::declval<ops::operation&>()))>,
               "an amount of work is not written");
 
+/// What an operand is to its operator: members that mean something of one alone are of that alone.
+enum class operand_role : std::uint8_t { input, weight, output };
+
 struct flag_member {
     std::string_view name;
     bool ops::operand::*flag;
+    std::optional<operand_role> of{}; ///< of all where it is not set
 };
 inline constexpr std::array flag_members{flag_member{"saved", &ops::operand::saved}, flag_member{"differentiable", &ops::operand::differentiable},
-                                         flag_member{"summed", &ops::operand::summed}, flag_member{"passed_on", &ops::operand::passed_on},
-                                         flag_member{"cache", &ops::operand::cache}};
+                                         flag_member{"summed", &ops::operand::summed, operand_role::input},
+                                         flag_member{"passed_on", &ops::operand::passed_on, operand_role::input},
+                                         flag_member{"cache", &ops::operand::cache, operand_role::weight}};
 
-template <class Enum, std::size_t Count, class Name> [[nodiscard]] Enum read_enum(json_value const& value, Name const& name) {
+template <class Enum, std::size_t Count> [[nodiscard]] Enum read_enum(json_value const& value) {
     member_names names;
-    for (std::size_t i = 0; i < Count; ++i) names.push_back(name(static_cast<Enum>(i)));
+    for (std::size_t i = 0; i < Count; ++i) names.push_back(name_of(static_cast<Enum>(i)));
     return static_cast<Enum>(value.one_of(names));
 }
 
 } // namespace parsearch::io::detail
 
 namespace parsearch::io::detail {
-
-PARSEARCH_IO_INLINE std::string_view name_of_dim_kind(ops::dim_kind k) noexcept {
-    constexpr std::array<std::string_view, dim_kinds> names{"sample", "attribute", "parameter", "reduction", "fixed", "copies", "sums"};
-    return names[static_cast<std::size_t>(k)];
-}
 
 PARSEARCH_IO_INLINE ordered_json axes_to_json(std::vector<ops::axis> const& axes) {
     auto out = ordered_json::array();
@@ -67,16 +65,24 @@ PARSEARCH_IO_INLINE ordered_json axes_to_json(std::vector<ops::axis> const& axes
     return out;
 }
 
-PARSEARCH_IO_INLINE void add_operand(ordered_json& out, ops::operand const& o) {
+PARSEARCH_IO_INLINE void add_operand(ordered_json& out, ops::operand const& o, operand_role role, std::string_view owner) {
     if (!o.name.empty()) out["name"] = o.name;
     out["type"] = name_of(o.type);
     out["axes"] = axes_to_json(o.axes);
     ops::operand const plain;
-    for (auto const& m : flag_members)
-        if (o.*m.flag != plain.*m.flag) out[std::string(m.name)] = o.*m.flag;
+    auto const refuse = [&](std::string_view what, std::string_view of) {
+        throw invalid_input("operator ", in_quotes(owner), ": operand ", in_quotes(o.name), " has ", what, ": this is of ", of, " alone");
+    };
+    for (auto const& m : flag_members) {
+        if (o.*m.flag == plain.*m.flag) continue;
+        if (m.of && *m.of != role) refuse(m.name, *m.of == operand_role::input ? "inputs" : "weights");
+        out[std::string(m.name)] = o.*m.flag;
+    }
     if (o.gradient_flops != 0) out["gradient_flops"] = o.gradient_flops;
     if (o.touched_bytes >= 0) out["touched_bytes"] = o.touched_bytes;
-    if (!o.parameter.empty()) out["parameter"] = o.parameter;
+    if (o.parameter.empty()) return;
+    if (role != operand_role::weight) refuse("parameter", "weights");
+    out["parameter"] = o.parameter;
 }
 
 PARSEARCH_IO_INLINE ordered_json operator_to_json(graph::dense_graph const& g, std::size_t number) {
@@ -94,27 +100,27 @@ PARSEARCH_IO_INLINE ordered_json operator_to_json(graph::dense_graph const& g, s
         auto dim = ordered_json::object();
         if (!d.name.empty()) dim["name"] = d.name;
         dim["extent"] = d.extent;
-        dim["kind"] = name_of_dim_kind(d.kind);
+        dim["kind"] = name_of(d.kind);
         dims.push_back(std::move(dim));
     }
-    auto const add = [&](char const* member, std::vector<ops::operand> const& operands, auto const& begin) {
+    auto const add = [&](char const* member, operand_role role, std::vector<ops::operand> const& operands, auto const& begin) {
         if (operands.empty()) return;
         auto& list = out[member] = ordered_json::array();
         for (std::size_t i = 0; i < operands.size(); ++i) {
             auto operand = begin(i);
-            add_operand(operand, operands[i]);
+            add_operand(operand, operands[i], role, g.names[number]);
             list.push_back(std::move(operand));
         }
     };
     auto const edges = g.in(number);
-    add("inputs", op.inputs, [&](std::size_t i) {
+    add("inputs", operand_role::input, op.inputs, [&](std::size_t i) {
         ordered_json input{{"of", g.names[edges[i].producer]}};
         if (edges[i].slot != 0) input["output"] = edges[i].slot;
         return input;
     });
     auto const nothing = [](std::size_t) { return ordered_json::object(); };
-    add("weights", op.weights, nothing);
-    add("outputs", op.outputs, nothing);
+    add("weights", operand_role::weight, op.weights, nothing);
+    add("outputs", operand_role::output, op.outputs, nothing);
     return out;
 }
 
@@ -134,7 +140,7 @@ PARSEARCH_IO_INLINE ordered_json graph_to_json(graph::dense_graph const& given) 
 PARSEARCH_IO_INLINE ops::operand read_operand(json_object const& o) {
     ops::operand out;
     if (auto const name = o.find("name")) out.name = name->string();
-    out.type = read_enum<ops::dtype, ops::dtypes>(o.at("type"), [](auto t) { return name_of(t); });
+    out.type = read_enum<ops::dtype, ops::dtypes>(o.at("type"));
     auto const axes = o.at("axes");
     for (std::size_t i = 0, n = axes.size(); i < n; ++i) {
         auto const axis = axes[i].object({"extent", "terms", "offset", "span"});
@@ -160,7 +166,7 @@ PARSEARCH_IO_INLINE ops::operation read_operation(json_object const& o) {
     ops::operation out;
     out.kind = o.at("kind").string();
     if (auto const variant = o.find("variant")) out.variant = variant->string();
-    out.work = read_enum<ops::work_class, ops::work_classes>(o.at("work"), [](auto c) { return name_of(c); });
+    out.work = read_enum<ops::work_class, ops::work_classes>(o.at("work"));
     for (auto const& m : amount_members)
         if (auto const amount = o.find(m.name)) out.*m.amount = amount->number(0);
     auto const dims = o.at("dims");
@@ -168,7 +174,7 @@ PARSEARCH_IO_INLINE ops::operation read_operation(json_object const& o) {
         auto const dim = dims[i].object({"name", "extent", "kind"});
         out.dims.push_back({.name = dim.has("name") ? dim.at("name").string() : std::string(),
                             .extent = dim.at("extent").integer<std::int64_t>(1),
-                            .kind = read_enum<ops::dim_kind, dim_kinds>(dim.at("kind"), name_of_dim_kind)});
+                            .kind = read_enum<ops::dim_kind, ops::dim_kinds>(dim.at("kind"))});
     }
     return out;
 }
@@ -178,10 +184,14 @@ PARSEARCH_IO_INLINE graph::dense_graph graph_from_json(json_value const& documen
     if (auto const description = root.find("description")) (void)description->string();
     member_names members{"name", "kind", "variant", "work", "dims", "inputs", "weights", "outputs"};
     for (auto const& m : amount_members) members.push_back(m.name);
-    member_names of_operand{"name", "type", "axes", "gradient_flops", "touched_bytes", "parameter"};
-    for (auto const& m : flag_members) of_operand.push_back(m.name);
-    auto of_input = of_operand;
-    of_input.insert(of_input.end(), {"of", "output"});
+    auto const members_of = [](operand_role role) {
+        member_names out{"name", "type", "axes", "gradient_flops", "touched_bytes"};
+        if (role == operand_role::input) out.insert(out.end(), {"of", "output"});
+        if (role == operand_role::weight) out.emplace_back("parameter");
+        for (auto const& m : flag_members)
+            if (!m.of || *m.of == role) out.push_back(m.name);
+        return out;
+    };
     auto const list = root.at("operators");
     std::map<std::string, std::uint32_t, std::less<>> numbers;
     std::vector<json_object> entries;
@@ -196,11 +206,12 @@ PARSEARCH_IO_INLINE graph::dense_graph graph_from_json(json_value const& documen
         g.names.push_back(entry.at("name").string());
         auto& op = g.operations.emplace_back(read_operation(entry));
         g.first_in.push_back(static_cast<std::uint32_t>(g.edges.size()));
-        auto const operands = [&](std::string_view member, member_names const& known, auto const& add) {
+        auto const operands = [&](std::string_view member, operand_role role, auto const& add) {
             auto const given = entry.find(member);
+            auto const known = members_of(role);
             for (std::size_t i = 0, n = given ? given->size() : 0; i < n; ++i) add((*given)[i].object(known));
         };
-        operands("inputs", of_input, [&](json_object const& input) {
+        operands("inputs", operand_role::input, [&](json_object const& input) {
             auto const of = input.at("of");
             auto const at = numbers.find(of.string());
             if (at == numbers.end()) of.refuse("must be the name of an operator of the document");
@@ -208,8 +219,8 @@ PARSEARCH_IO_INLINE graph::dense_graph graph_from_json(json_value const& documen
             g.edges.push_back({at->second, slot, static_cast<std::uint32_t>(g.names.size() - 1), static_cast<std::uint32_t>(op.inputs.size())});
             op.inputs.push_back(read_operand(input));
         });
-        operands("weights", of_operand, [&](json_object const& weight) { op.weights.push_back(read_operand(weight)); });
-        operands("outputs", of_operand, [&](json_object const& output) { op.outputs.push_back(read_operand(output)); });
+        operands("weights", operand_role::weight, [&](json_object const& weight) { op.weights.push_back(read_operand(weight)); });
+        operands("outputs", operand_role::output, [&](json_object const& output) { op.outputs.push_back(read_operand(output)); });
     }
     g.first_in.push_back(static_cast<std::uint32_t>(g.edges.size()));
     return placed(list, [&] { return graph::read_graph(g).graph; });

@@ -2,14 +2,19 @@
 // What a run of a search was given and what it found, as JSON: enough to run it again. See docs/schemas/run.schema.json.
 
 #include <fstream>
-#include <limits>
+#include <array>
 #include <utility>
 
 #include <parsearch/io/files/run_manifest.hpp>
 #include <parsearch/io/json/json_writer.hpp>
-#include <parsearch/io/text/text.hpp>
 
 namespace parsearch::io::detail {
+
+inline constexpr std::uint64_t fnv1a64_begin = 0xcbf29ce484222325;
+[[nodiscard]] inline std::uint64_t fnv1a64(std::uint64_t hash, std::string_view text) noexcept {
+    for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return hash;
+}
 
 /// Throws `invalid_input` where `value`, the member `name` of `json`, is negative.
 template <class T> void require_not_negative(json_value const& json, std::string_view name, T value) {
@@ -27,16 +32,19 @@ PARSEARCH_IO_INLINE std::string hexadecimal(std::uint64_t n) {
     return out;
 }
 
-PARSEARCH_IO_INLINE std::string hash_of_text(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    return "fnv1a64:" + hexadecimal(hash);
-}
+PARSEARCH_IO_INLINE std::string hash_of_text(std::string_view text) { return "fnv1a64:" + hexadecimal(detail::fnv1a64(detail::fnv1a64_begin, text)); }
 
 PARSEARCH_IO_INLINE std::string hash_of_file(std::string const& path) {
     std::ifstream in(path, std::ios::binary);
     if (!in) throw invalid_input(path, ": cannot be opened");
-    return hash_of_text(read_text(in, path, std::numeric_limits<std::size_t>::max()));
+    auto hash = detail::fnv1a64_begin;
+    std::array<char, 1 << 16> chunk{};
+    do {
+        in.read(chunk.data(), chunk.size());
+        hash = detail::fnv1a64(hash, {chunk.data(), static_cast<std::size_t>(in.gcount())});
+    } while (in);
+    if (in.bad()) throw invalid_input(path, ": cannot be read to its end");
+    return "fnv1a64:" + hexadecimal(hash);
 }
 
 PARSEARCH_IO_INLINE void write_run_manifest(std::ostream& out, run_manifest const& m) {

@@ -39,7 +39,7 @@ struct network_instance {
     std::optional<cost::profile> profile{};
     /// Of these, `host_time` and `f8_products` are written.
     cost::roofline_options prices{};
-    /// Without functions (`allows`, `admits`), which are not written.
+    /// Without functions (`max_degree`, `allows`, `admits`), which are not written.
     problem_options options{};
 
     /// The problem. Throws `invalid_input` as `make_problem` does.
@@ -54,8 +54,19 @@ struct table_instance {
     std::vector<std::string> names{}; ///< of the decisions
     search::additive_problem<picoseconds> costs;
     std::optional<byte_count> budget{};
-    std::vector<std::vector<byte_count>> memory{}; ///< by decision and choice; empty where there is no budget
+    std::vector<std::vector<byte_count>> memory{}; ///< by decision and choice, at most 2^50 each; empty where there is no budget
+
+    /// Of choices, one for each decision: their bytes, at most 2^63 - 1; 0 where there is no budget.
+    [[nodiscard]] byte_count memory_of(search::numbered_strategy const& choices) const noexcept {
+        byte_count bytes = 0;
+        for (std::size_t d = 0; d < memory.size(); ++d) bytes = saturating_sum(bytes, memory[d][choices[d]]);
+        return bytes;
+    }
 };
+
+/// Throws `invalid_input` where there is not one name for each decision, memory is not that of all choices where there is a budget or is there where
+/// none is, or a number is negative or too large. Complexity: linear in the tables.
+void validate(table_instance const& t);
 
 /// An instance: what is asked, and for people its name, the class it belongs to, and where it comes from.
 struct instance {
@@ -64,7 +75,7 @@ struct instance {
 };
 
 /// Writes an instance such that reading it gives an equal one. Throws `invalid_input` where a name is not UTF-8, two operators have one name, a space
-/// has functions, prices are set that are not written, or tables and memory do not fit each other.
+/// has functions, prices are set that are not written, or as `validate`.
 void write_instance_json(std::ostream& out, instance const& i);
 
 /// Reads an instance; `name` stands for the input in messages. Throws `invalid_input` with place, value and rule on anything that is not as

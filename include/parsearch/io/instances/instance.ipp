@@ -16,20 +16,25 @@
 #include <parsearch/io/files/topology_file.hpp>
 #include <parsearch/io/instances/instance.hpp>
 #include <parsearch/io/json/json_writer.hpp>
+#include <parsearch/pipeline/pipeline_simulator.hpp>
 
 namespace parsearch::io::detail {
 
 /// The words for questions: of a network by `instance_question`, and of tables.
 inline constexpr std::array<std::string_view, 3> questions{"strategy", "plan", "choices"};
 
-[[nodiscard]] inline bool has_functions(space::space_options const& o) { return o.allows || o.admits; }
+inline constexpr byte_count most_memory = byte_count{1} << 50;            ///< of a choice
+inline constexpr std::int64_t most_host_time = 86400 * 1'000'000'000'000; ///< picoseconds of a day
+
+[[nodiscard]] inline bool has_functions(space::space_options const& o) { return o.max_degree || o.allows || o.admits; }
 
 } // namespace parsearch::io::detail
 
 namespace parsearch::io::detail {
 
 PARSEARCH_IO_INLINE void add_network(ordered_json& root, network_instance const& n) {
-    if (has_functions(n.options.space)) throw invalid_input("the space of an instance has functions (allows, admits): these are not written");
+    if (has_functions(n.options.space))
+        throw invalid_input("the space of an instance has functions (max_degree, allows, admits): these are not written");
     cost::roofline_options plain;
     plain.host_time = n.prices.host_time;
     plain.f8_products = n.prices.f8_products;
@@ -46,12 +51,8 @@ PARSEARCH_IO_INLINE void add_network(ordered_json& root, network_instance const&
 }
 
 PARSEARCH_IO_INLINE void add_tables(ordered_json& root, table_instance const& t) {
+    validate(t);
     auto const& costs = t.costs.costs();
-    if (t.names.size() != costs.size())
-        throw invalid_input("an instance of tables has ", t.names.size(), " names for ", costs.size(), " decisions: must be one each");
-    if (t.memory.size() != (t.budget ? costs.size() : 0))
-        throw invalid_input("an instance of tables has the memory of ", t.memory.size(), " decisions: must be of all ", costs.size(),
-                            " where there is a budget, else of none");
     auto const terms = [](std::span<picoseconds const> list) {
         auto out = ordered_json::array();
         for (auto const c : list) out.push_back(c == cost_traits<picoseconds>::infinity() ? ordered_json(nullptr) : ordered_json(c.count()));
@@ -60,12 +61,7 @@ PARSEARCH_IO_INLINE void add_tables(ordered_json& root, table_instance const& t)
     auto decisions = ordered_json::array(), pairs = ordered_json::array();
     for (std::size_t d = 0; d < costs.size(); ++d) {
         ordered_json decision{{"name", t.names[d]}, {"costs_ps", terms(costs.operator_costs(d))}};
-        if (t.budget) {
-            if (t.memory[d].size() != costs.operator_costs(d).size())
-                throw invalid_input("decision ", in_quotes(t.names[d]), " of an instance has the memory of ", t.memory[d].size(),
-                                    " choices: must be of all ", costs.operator_costs(d).size());
-            decision["memory_bytes"] = t.memory[d];
-        }
+        if (t.budget) decision["memory_bytes"] = t.memory[d];
         decisions.push_back(std::move(decision));
     }
     for (std::size_t e = 0; e < costs.edges().size(); ++e)
@@ -81,7 +77,7 @@ PARSEARCH_IO_INLINE network_instance read_network(json_object const& root, insta
     auto const prices = root.at("prices").object({"oracle", "host_time_ps", "f8_products", "profile"});
     (void)prices.at("oracle").one_of({"roofline"});
     if (auto const time = prices.find("host_time_ps")) {
-        auto const ps = time->integer<std::int64_t>(0);
+        auto const ps = time->integer<std::int64_t>(0, most_host_time);
         if (ps % 1000 != 0) time->refuse("must be whole nanoseconds, a multiple of 1000");
         out.prices.host_time = std::chrono::nanoseconds(ps / 1000);
     }
@@ -89,7 +85,10 @@ PARSEARCH_IO_INLINE network_instance read_network(json_object const& root, insta
     if (auto const profile = prices.find("profile")) out.profile = profile_from_json(*profile);
     if (auto const simulation = root.find("simulation")) set_options_from_json(out.options.simulation, *simulation);
     if (auto const space = root.find("space")) set_options_from_json(out.options.space, *space);
-    placed(root.value(), [&] { (void)out.problem(); });
+    placed(root.value(), [&] {
+        auto const problem = out.problem();
+        if (asks == instance_question::plan) (void)pipeline::pipeline_simulator(problem); // which refuses what it does not simulate
+    });
     return out;
 }
 
@@ -123,8 +122,7 @@ PARSEARCH_IO_INLINE table_instance read_tables(json_value const& value) {
         auto const bytes = decision.at("memory_bytes");
         if (bytes.size() != own.back().size()) bytes.refuse("must have ", own.back().size(), " amounts, one per choice");
         auto& of = memory.emplace_back();
-        constexpr byte_count most = byte_count{1} << 50; // sums of these are exact
-        for (std::size_t i = 0; i < own.back().size(); ++i) of.push_back(bytes[i].integer<byte_count>(0, most));
+        for (std::size_t i = 0; i < own.back().size(); ++i) of.push_back(bytes[i].integer<byte_count>(0, most_memory));
     }
     auto const pairs = tables.at("pairs");
     for (std::size_t e = 0, n = pairs.size(); e < n; ++e) {
@@ -160,6 +158,32 @@ PARSEARCH_IO_INLINE instance read_instance(json_document const& document) {
 } // namespace parsearch::io::detail
 
 namespace parsearch::io {
+
+PARSEARCH_IO_INLINE void validate(table_instance const& t) {
+    auto const& costs = t.costs.costs();
+    if (t.names.size() != costs.size())
+        throw invalid_input("an instance of tables has ", t.names.size(), " names for ", costs.size(), " decisions: must be one each");
+    if (t.memory.size() != (t.budget ? costs.size() : 0))
+        throw invalid_input("an instance of tables has the memory of ", t.memory.size(), " decisions: must be of all ", costs.size(),
+                            " where there is a budget, else of none");
+    if (t.budget && *t.budget < 0) throw invalid_input("the budget of an instance is ", *t.budget, " bytes: must not be negative");
+    auto const not_negative = [](std::span<picoseconds const> list, auto const&... what) {
+        for (auto const c : list)
+            if (c < picoseconds::zero()) throw invalid_input("a cost of ", what..., " of an instance is ", c.count(), " ps: must not be negative");
+    };
+    for (std::size_t d = 0; d < costs.size(); ++d) {
+        not_negative(costs.operator_costs(d), "decision ", in_quotes(t.names[d]));
+        if (!t.budget) continue;
+        if (t.memory[d].size() != costs.operator_costs(d).size())
+            throw invalid_input("decision ", in_quotes(t.names[d]), " of an instance has the memory of ", t.memory[d].size(),
+                                " choices: must be of all ", costs.operator_costs(d).size());
+        for (auto const bytes : t.memory[d])
+            if (bytes < 0 || bytes > detail::most_memory)
+                throw invalid_input("the memory of a choice of decision ", in_quotes(t.names[d]), " of an instance is ", bytes,
+                                    " bytes: must be from 0 to 2^50");
+    }
+    for (std::size_t e = 0; e < costs.edges().size(); ++e) not_negative(costs.edge_costs(e), "pair ", e);
+}
 
 PARSEARCH_IO_INLINE void write_instance_json(std::ostream& out, instance const& i) {
     ordered_json root{{"format", instance_format}, {"version", instance_version}};

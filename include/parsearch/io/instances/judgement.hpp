@@ -24,6 +24,7 @@ inline constexpr std::uint64_t choices_version = 1;
 struct judgement {
     std::string reason{};                  ///< why it is not feasible; empty where it is
     picoseconds cost{};                    ///< where it is: what is compared, the time with what the memory policy adds
+    picoseconds penalty{};                 ///< of it, what that adds
     std::vector<sim::memory_use> memory{}; ///< of a network, by device, at its fullest moment; empty where nothing was simulated
     std::vector<byte_count> capacity{};    ///< of these devices, what plans may use
     byte_count table_memory = 0;           ///< of tables with a budget, the memory of the choices
@@ -32,12 +33,13 @@ struct judgement {
 };
 
 /// Judges a plan of a network: it must be of the graph and the devices; where a strategy is asked for, without stages, micro-batches or sharded
-/// states, and of the space; and where memory is rejected it must fit. Complexity: a simulation.
+/// states, and of the space; and where memory is rejected it must fit. Throws `invalid_input` where the instance makes no problem. Complexity: a
+/// simulation.
 [[nodiscard]] judgement judge(network_instance const& n, pipeline::pipeline_plan const& plan);
-/// Judges choices: one of each decision, at a cost that is not infinite, within the budget. Complexity: linear in decisions and pairs.
+/// Judges choices: one of each decision, at a cost that is not infinite, within the budget. Throws as `validate`. Complexity: linear in the tables.
 [[nodiscard]] judgement judge(table_instance const& t, search::numbered_strategy const& choices);
 /// Judges a document: `parsearch.plan` of a network, `parsearch.choices` of tables. What is no such document is not feasible either: `reason` says
-/// where and why.
+/// where and why. Throws where the instance itself is wrong, as above.
 [[nodiscard]] judgement judge(instance const& i, std::istream& solution, std::string const& name = "solution JSON");
 
 /// Writes choices as a document.

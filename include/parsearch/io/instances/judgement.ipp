@@ -1,6 +1,8 @@
 #pragma once
 // Judges solutions of instances: feasible or not, and what they cost, exactly. See docs/instances.md.
 
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <variant>
 
@@ -10,6 +12,21 @@
 #include <parsearch/io/instances/judgement.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/sim/memory/memory_penalty.hpp>
+
+namespace parsearch::io::detail {
+
+/// What `f(judgement)` makes; what it refuses is the reason.
+template <class F> [[nodiscard]] judgement judged(F const& f) {
+    judgement out;
+    try {
+        f(out);
+    } catch (invalid_input const& e) {
+        out.reason = e.what();
+    }
+    return out;
+}
+
+} // namespace parsearch::io::detail
 
 namespace parsearch::io::detail {
 
@@ -27,23 +44,51 @@ PARSEARCH_IO_INLINE picoseconds simulate_into(judgement& out, parallelization co
     return makespan;
 }
 
-PARSEARCH_IO_INLINE void judge_plan(judgement& out, network_instance const& n, parallelization const& problem, pipeline::pipeline_plan const& plan) {
+/// What a plan has that a strategy has not; empty where there is nothing.
+PARSEARCH_IO_INLINE std::string beyond_a_strategy(pipeline::pipelining const& how) {
+    if (how.stages > 1) return text(how.stages, " stages");
+    if (how.micro_batches > 1) return text(how.micro_batches, " micro-batches");
+    if (how.sharded != pipeline::sharded_states::none) return text("sharded states (", listed(how.sharded), ')');
+    if (how.offloads()) return "activations on hosts";
+    if (how.recomputes(0)) return "activations that are computed again";
+    if (!how.plain()) return text("order ", in_quotes(name_of(how.order)));
+    return {};
+}
+
+/// `c` as the space of its operator writes a configuration with the same shards on the same devices. Throws where it has none.
+PARSEARCH_IO_INLINE space::configuration of_space(parallelization const& problem, std::size_t op, space::configuration const& c) {
+    if (problem.space().contains(op, c)) return c;
+    auto const& operation = problem.graph().operations[op];
+    bool splits = false;
+    for (auto const& other : problem.space()[op]) {
+        if (!std::ranges::equal(other.degrees(), c.degrees())) continue;
+        splits = true;
+        bool same = true;
+        for (std::int64_t n = 0; same && n < c.shards(); ++n) same = other.device(n) == c.device(n);
+        if (same) return other;
+    }
+    throw invalid_input("operator ", in_quotes(problem.graph().names[op]), ": ", space::to_string(c, operation),
+                        " is outside of the instance's space, which ", splits ? "splits it so, but not on these devices" : "does not split it so");
+}
+
+PARSEARCH_IO_INLINE void judge_plan(judgement& out, network_instance const& n, parallelization const& problem, pipeline::pipeline_plan plan) {
     if (n.asks == instance_question::strategy) {
-        if (!plan.how.plain())
-            throw invalid_input(
-                "the plan has stages, micro-batches, sharded states, or activations that are computed again or offloaded: the instance "
-                "asks for a strategy, which has none");
+        if (auto const more = beyond_a_strategy(plan.how); !more.empty())
+            throw invalid_input("the plan has ", more, ": the instance asks for a strategy, which has none");
         if (plan.strategy.size() != problem.size())
             throw invalid_input("the plan has ", plan.strategy.size(), " configurations: the graph has ", problem.size(), " operators");
-        if (auto const op = problem.space().first_outside(plan.strategy))
-            throw invalid_input("operator ", in_quotes(problem.graph().names[*op]), ": ",
-                                space::to_string(plan.strategy[*op], problem.graph().operations[*op]), " is outside of the instance's space");
+        for (std::size_t op = 0; op < problem.size(); ++op) {
+            if (problem.graph().operations[op].work == ops::work_class::source) continue; // it has no tasks
+            space::validate(plan.strategy[op], problem.graph().operations[op], problem.topology().size(), problem.graph().names[op]);
+            plan.strategy[op] = of_space(problem, op, plan.strategy[op]);
+        }
     }
     auto const makespan = simulate_into(out, problem, plan);
     for (auto const& d : problem.topology().devices) out.capacity.push_back(d.memory);
     auto const penalty =
         sim::memory_cost(problem.options(), sim::bytes_over_capacity(out.memory, problem.topology().devices), problem.topology().size());
     out.cost = sim::total_cost(makespan, penalty);
+    out.penalty = penalty;
     if (penalty != cost_traits<picoseconds>::infinity()) return;
     std::size_t fullest = 0, over = 0;
     for (std::size_t d = 0; d < out.memory.size(); ++d) {
@@ -55,50 +100,50 @@ PARSEARCH_IO_INLINE void judge_plan(judgement& out, network_instance const& n, p
                         over > 1 ? text("; ", over, " devices have too few") : std::string());
 }
 
+PARSEARCH_IO_INLINE judgement judge_choices(table_instance const& t, search::numbered_strategy const& choices) {
+    auto const& costs = t.costs.costs();
+    if (choices.size() != costs.size()) throw invalid_input(choices.size(), " choices: there are ", costs.size(), " decisions, must be one each");
+    auto const name = [&](std::size_t d) { return text("decision ", d, " (", in_quotes(t.names[d]), ')'); };
+    constexpr auto never = cost_traits<picoseconds>::infinity();
+    for (std::size_t d = 0; d < choices.size(); ++d) {
+        auto const count = costs.operator_costs(d).size();
+        if (choices[d] >= count) throw invalid_input("choice ", choices[d], " of ", name(d), ": it has ", count, ", numbered from 0");
+        if (costs.operator_cost(d, choices[d]) == never) throw invalid_input("choice ", choices[d], " of ", name(d), ": may not be made");
+    }
+    for (std::size_t e = 0; e < costs.edges().size(); ++e)
+        if (auto const [from, to] = costs.edges()[e]; costs.edge_cost(e, choices[from], choices[to]) == never)
+            throw invalid_input("choice ", choices[from], " of ", name(from), " and choice ", choices[to], " of ", name(to),
+                                ": do not go together, as pair ", e, " says");
+    judgement out{.cost = costs(choices)};
+    if (out.cost == never) throw invalid_input("the sum of the costs is too large: must be below 2^63 - 1 picoseconds");
+    out.table_memory = t.memory_of(choices);
+    if (t.budget && out.table_memory > *t.budget)
+        throw invalid_input("the choices take ", out.table_memory, " bytes of the ", *t.budget, " that there are");
+    return out;
+}
+
 } // namespace parsearch::io::detail
 
 namespace parsearch::io {
 
 PARSEARCH_IO_INLINE judgement judge(network_instance const& n, pipeline::pipeline_plan const& plan) {
     auto const problem = n.problem();
-    judgement out;
-    try {
-        detail::judge_plan(out, n, problem, plan);
-    } catch (invalid_input const& e) {
-        out.reason = e.what();
-    }
-    return out;
+    return detail::judged([&](judgement& out) { detail::judge_plan(out, n, problem, plan); });
 }
 
 PARSEARCH_IO_INLINE judgement judge(table_instance const& t, search::numbered_strategy const& choices) {
-    judgement out;
-    try {
-        out.cost = t.costs.costs()(choices);
-        for (std::size_t d = 0; d < t.memory.size(); ++d) out.table_memory += t.memory[d][choices[d]];
-        if (out.cost == cost_traits<picoseconds>::infinity())
-            throw invalid_input("the choices have an infinite cost: some of them do not go together, or the sum is too large");
-        if (t.budget && out.table_memory > *t.budget)
-            throw invalid_input("the choices take ", out.table_memory, " bytes of the ", *t.budget, " that there are");
-    } catch (invalid_input const& e) {
-        out.reason = e.what();
-    }
-    return out;
+    validate(t);
+    return detail::judged([&](judgement& out) { out = detail::judge_choices(t, choices); });
 }
 
 PARSEARCH_IO_INLINE judgement judge(instance const& i, std::istream& solution, std::string const& name) {
-    judgement out;
-    try {
-        if (auto const* const t = std::get_if<table_instance>(&i.of)) {
-            out = judge(*t, read_choices_json(solution, name));
-        } else {
-            auto const& n = std::get<network_instance>(i.of);
-            auto const problem = n.problem();
-            detail::judge_plan(out, n, problem, read_plan_json(solution, name, problem));
-        }
-    } catch (invalid_input const& e) {
-        out.reason = e.what();
+    if (auto const* const t = std::get_if<table_instance>(&i.of)) {
+        validate(*t);
+        return detail::judged([&](judgement& out) { out = detail::judge_choices(*t, read_choices_json(solution, name)); });
     }
-    return out;
+    auto const& n = std::get<network_instance>(i.of);
+    auto const problem = n.problem();
+    return detail::judged([&](judgement& out) { detail::judge_plan(out, n, problem, read_plan_json(solution, name, problem)); });
 }
 
 PARSEARCH_IO_INLINE void write_choices_json(std::ostream& out, search::numbered_strategy const& choices) {
