@@ -57,7 +57,7 @@ std::string document_of(ps::io::instance const& i) {
 }
 std::string shown(std::int64_t cost) {
     if (cost == infinite) return "infeasible";
-    return cost < 1'000'000'000 ? fmt::format("{} ps", cost) : fmt::format("{:.6f} ms", 1e-9 * static_cast<double>(cost));
+    return cost < 10'000'000 ? fmt::format("{} ps", cost) : fmt::format("{:.6f} ms", 1e-9 * static_cast<double>(cost));
 }
 
 template <class List, class Value> bool wanted(List const& list, Value const& value) {

@@ -1,5 +1,6 @@
 #include <parsearch/cost/profiled_roofline.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -45,7 +46,7 @@ TEST_CASE("profiled_roofline: collectives and the devices that it is for are the
     auto const cluster = topology::p100_cluster(2);
     cost::profiled_roofline const oracle(cluster);
     cost::profile other;
-    other.add({.device = "no such device", .kernel = {.op = "x", .pass = ops::pass::forward}, .time = picoseconds{1}});
+    other.add({.device = "no such device", .kernel = {.op = "x", .pass = ops::pass::forward, .dims = {}, .operands = {}}, .time = picoseconds{1}});
     CHECK(support::refusal([&] { return cost::profiled_roofline(cluster, &other); }).find("must have some on a kind of device of the topology") !=
           std::string::npos);
     std::vector<device_description> none;
