@@ -321,8 +321,10 @@ void improve_one(request const& asked, known_instances& known, catalogued const&
         take(std::move(found.best), fmt::format("{}{}, seed {}, {:.0f} s", name, from_best ? " from the best known" : "", seed, seconds));
     };
     auto const part = *asked.improve / 8;
-    for (auto const* const name : {"dominator_dp", "priced_memory"}) go(name, part, 1, true);
-    go("exact", part, 1, true);
+    auto const* const network = std::get_if<ps::io::network_instance>(&made.instance.of);
+    bool const of_plans = network && network->asks == ps::io::instance_question::plan; // whose bounds are of some plans alone
+    for (auto const* const name : {"dominator_dp", "priced_memory", "exact"})
+        if (!of_plans) go(name, part, 1, true);
     for (std::uint64_t seed = 2; left() > 0 && !k.proved() && seed < 1000; ++seed) {
         go("mcmc", part, seed, seed % 2 == 0);
         go("tempering", part, seed, true);

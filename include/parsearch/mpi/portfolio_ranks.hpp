@@ -73,7 +73,7 @@ class portfolio_ranks {
             if (of_rank[r].empty()) continue;
             writer out;
             out& order::turn& turn& best& of_rank[r];
-            for (auto const n : of_rank[r]) out& states[n].engine;
+            for (auto const n : of_rank[r]) out& states[n].engine& states[n].turns;
             ranks_->send(static_cast<int>(r), tag::order, out.take());
         }
         here_.run(members, states, of_rank[0], best, turn);
@@ -92,7 +92,7 @@ class portfolio_ranks {
                 reader in(answer.bytes);
                 if (in.next<bool>()) *stopped_ = true;
                 for (auto const n : of_rank[r]) {
-                    in& states[n].engine& states[n].found;
+                    in& states[n].engine& states[n].found& states[n].last_took;
                     states[n].failure = in.next<failure>().pointer();
                 }
             } catch (rank_lost const&) {
@@ -115,7 +115,7 @@ template <class S, class C, class Members> void obey_turn(reader& in, link& rank
     auto const best = in.next<S>();
     auto const mine = in.next<std::vector<std::size_t>>();
     std::vector<search::portfolio_state<S, C>> states(mine.size(), {split_mix(0)});
-    for (auto& s : states) in& s.engine;
+    for (auto& s : states) in& s.engine& s.turns;
     std::stop_source stop;
     std::atomic<bool> done = false;
     {
@@ -130,7 +130,7 @@ template <class S, class C, class Members> void obey_turn(reader& in, link& rank
     }
     writer out;
     out& options.stop.stop_requested();
-    for (auto& s : states) out& s.engine& s.found& failure(s.failure);
+    for (auto& s : states) out& s.engine& s.found& s.last_took& failure(s.failure);
     ranks.send(0, tag::answer, out.take());
 }
 } // namespace detail

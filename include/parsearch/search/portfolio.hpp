@@ -79,12 +79,26 @@ struct portfolio_turn {
 /// A member between its turns, and what its last one found or threw.
 template <class S, class C> struct portfolio_state {
     split_mix engine;
-    bool resting = false; ///< it has nothing more to find from the best strategy,
-    bool done = false;    ///< or from any
+    bool resting = false;                 ///< it has nothing more to find from the best strategy,
+    bool done = false;                    ///< or from any
+    std::uint32_t turns = 0;              ///< that it has had
+    std::chrono::nanoseconds last_took{}; ///< its last turn
     std::optional<search_result<S, C>> found{};
     std::exception_ptr failure{};
     [[nodiscard]] bool rests() const noexcept { return resting || done; }
 };
+
+/// Whether `dominator_dp` minimises a surrogate of `P` for member `M`, over few candidates: it is run again with more of them.
+template <class M, class P, class S>
+inline constexpr bool widens = traits_of<std::remove_cvref_t<decltype(std::declval<M const&>().search)>>.additive_costs && !AdditiveProblem<P, S> &&
+                               requires(M const& m) { m.options.candidates; };
+/// The candidates of such a member in its turn number `turn`, from 0: twice as many from turn to turn, at most those that it has by default alone.
+template <class M> [[nodiscard]] std::uint64_t candidates_in(M const& m, std::uint32_t turn) {
+    auto const most = std::max(m.options.candidates, dominator_dp_options{}.candidates);
+    auto out = m.options.candidates;
+    for (; turn > 0 && out < most; --turn) out *= 2;
+    return std::min(out, most);
+}
 
 /// The members of a portfolio that run on a problem, by number, and one turn of one of them.
 template <class P, class S, class... Ms> class portfolio_members {
@@ -125,8 +139,11 @@ template <class P, class S, class... Ms> class portfolio_members {
             if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (turn.wider || turn.first);
             if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;
             if constexpr (requires { o.nodes.emplace(1); }) o.nodes = nodes_per_evaluation * turn.slice;
+            if constexpr (widens<M, P, S>) o.candidates = candidates_in(m, mine.turns);
+            auto const begin = std::chrono::steady_clock::now();
             if constexpr (traits_of<search_of<M>>.looks_inside) mine.found.emplace(m.search(problem_, best, mine.engine, o, listeners...));
             else mine.found.emplace(m.search(pool_, best, mine.engine, o, listeners...));
+            mine.last_took = std::chrono::steady_clock::now() - begin;
         } catch (...) {
             mine.failure = std::current_exception();
         }
@@ -192,6 +209,8 @@ class portfolio_threads {
 /// - A member has an engine of its own, seeded from `rng` in the order of the members. The result is the same for any number of threads; time
 ///   and a stop token end it anywhere, and then it is that of as many evaluations (where members run at once, what those behind the first
 ///   that was cut short did in this round is forgotten).
+/// - `dominator_dp` with few candidates, on a problem with a surrogate, is run again in each round with twice as many, up to those that it has by
+///   default; not where the time that is left is less than four times that of its last turn.
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
 /// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
 ///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.
@@ -286,7 +305,7 @@ template <class... Ms> class portfolio_of {
             template <class Archive> void serialize(Archive& a, unsigned) {
                 a& of.kernel_& of.slice_& of.stale_& of.wider_& of.next_& of.improved_;
                 of.states_.resize(sizeof...(Ms), state{split_mix(0)});
-                for (auto& s : of.states_) a& s.engine& s.resting& s.done;
+                for (auto& s : of.states_) a& s.engine& s.resting& s.done& s.turns;
                 if constexpr (std::is_trivially_copyable_v<R>) a& rng;
             }
         };
@@ -294,7 +313,7 @@ template <class... Ms> class portfolio_of {
         template <class Snapshot> std::optional<stop_reason> round_in_turn(Snapshot& now) {
             std::optional<stop_reason> reason;
             members_.for_each([&](auto const& m, std::size_t n) {
-                if (n < next_ || reason || states_[n].rests() || (reason = due())) return;
+                if (n < next_ || reason || states_[n].rests() || gives_up(m, n) || (reason = due())) return;
                 next_ = n;
                 crew_.keep(now);
                 begin_turn(n);
@@ -311,8 +330,8 @@ template <class... Ms> class portfolio_of {
 
         template <class Snapshot> std::optional<stop_reason> round_at_once(Snapshot& now) {
             std::vector<std::size_t> active;
-            members_.for_each([&](auto const&, std::size_t n) {
-                if (!states_[n].rests()) active.push_back(n);
+            members_.for_each([&](auto const& m, std::size_t n) {
+                if (!states_[n].rests() && !gives_up(m, n)) active.push_back(n);
             });
             if (auto const reason = due(active.size())) return reason;
             crew_.keep(now);
@@ -353,6 +372,13 @@ template <class... Ms> class portfolio_of {
         /// Evaluations that may still be made.
         [[nodiscard]] std::uint64_t left() const { return std::min(kernel_.evaluations_left(), most_slice); }
 
+        /// Whether a member with twice the candidates, which makes four times the tables, would not end in time; then it has no more turns.
+        template <class M> [[nodiscard]] bool gives_up(M const&, std::size_t n) {
+            if constexpr (widens<M, P, S>)
+                states_[n].done = states_[n].done || (states_[n].turns > 0 && states_[n].last_took > kernel_.time_left() / 4);
+            return states_[n].done;
+        }
+
         void begin_turn(std::size_t member) { kernel_.tell(member_turn<cost>{kernel_.stats().evaluations, member, kernel_.best_cost()}); }
 
         /// Passes on what a member tells while it runs on the calling thread, and ends it where an observer wants to end all.
@@ -368,7 +394,7 @@ template <class... Ms> class portfolio_of {
             }
         };
 
-        template <class M> void take_in(M const&, std::size_t n) {
+        template <class M> void take_in(M const& m, std::size_t n) {
             auto& mine = states_[n];
             if (mine.failure && cannot_go_on(std::exchange(mine.failure, nullptr))) {
                 mine.done = true;
@@ -382,7 +408,9 @@ template <class... Ms> class portfolio_of {
             --part.evaluations; // the start
             kernel_.count(part);
             kernel_.hash(part.trajectory);
-            bool const ended = found.ended == stop_reason::exhausted || found.ended == stop_reason::proved_optimal;
+            bool ended = found.ended == stop_reason::exhausted || found.ended == stop_reason::proved_optimal;
+            if constexpr (widens<M, P, S>) ended = ended && candidates_in(m, mine.turns) == candidates_in(m, mine.turns + 1);
+            ++mine.turns;
             mine.done = found.ended == stop_reason::out_of_memory || (ended && !traits_of<search_of<M>>.start_matters);
             // From what it found itself it would find nothing else; from what another found meanwhile it may.
             mine.resting = ended && !(kernel_.best_cost() < found.cost);
