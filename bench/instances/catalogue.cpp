@@ -275,7 +275,7 @@ std::vector<catalogued> all() {
     add(generated("inception-tables-large", inception_like, 250, 5, 30, 3));
     add(generated("transformer-tables-large", transformer_like, 250, 5, 30, 4));
     add(tables("nmt-tables", "nmt,steps=8,batch=64", "2x4xp100", 24, 0));
-    for (auto const budget : {0.6, 0.35, 0.2}) {
+    for (auto const budget : {0.6, 0.45, 0.35}) {
         auto const with = ps::text("-", static_cast<int>(100 * budget + 0.5));
         add(tables("gpt-2d" + with, "gpt,layers=8,hidden=1024,heads=16,sequence=512,vocabulary=32000,batch=16",
                    "fabric:torus,servers=16,gpus_per_server=1,degree=4,interface=100Gbps,device=a100", 16, budget));
@@ -334,7 +334,7 @@ std::vector<catalogued> all() {
     auto const little = [&](char const* name, char const* model, std::uint32_t nodes, std::uint32_t gpus, device_spec const& device) {
         add(zoo(name, "clusters", model, [=] { return of_device(nodes, gpus, device); }, {.problem = rejecting()}));
     };
-    little("gpt-little-8", "gpt,layers=6,hidden=2048,heads=16,sequence=512,vocabulary=32000,batch=16", 2, 4, with_memory(v100_sxm, 3));
+    little("gpt-little-8", "gpt,layers=6,hidden=2048,heads=16,sequence=512,vocabulary=32000,batch=16", 2, 4, with_memory(v100_sxm, 4));
     little("t5-little-8", "t5_base,batch=16", 1, 8, with_memory(v100_sxm, 4));
     little("mlp-little-8", "mlp_unity,batch=256", 2, 4, with_memory(p100_sxm, 4));
 

@@ -157,6 +157,59 @@ TEST_CASE("a proof of one member is the portfolio's") {
     }
 }
 
+namespace {
+/// A cost that is no sum, and a surrogate that tells how many candidates it was asked for; it knows the first ones alone.
+struct surrogate_toy {
+    search::additive_problem<int> all;
+    std::vector<std::uint64_t>* asked;
+
+    [[nodiscard]] auto const& space() const { return all.space(); }
+    [[nodiscard]] auto evaluator() const {
+        return [costs = all.costs()](search::numbered_strategy const& s) {
+            int most = 0;
+            for (std::size_t op = 0; op < s.size(); ++op) most = std::max(most, costs.operator_cost(op, s[op]));
+            return most;
+        };
+    }
+    [[nodiscard]] search::additive_problem<int> surrogate(std::uint64_t candidates = 64) const {
+        asked->push_back(candidates);
+        std::vector<std::vector<int>> own;
+        for (std::size_t op = 0; op < all.costs().size(); ++op) {
+            auto const list = all.costs().operator_costs(op);
+            own.emplace_back(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(list.size(), candidates)));
+        }
+        return search::additive_problem<int>({std::move(own), {}, {}});
+    }
+};
+} // namespace
+
+TEST_CASE("a portfolio asks surrogates for more candidates from round to round") {
+    // The later a configuration the less it costs: where all are known there is nothing to find.
+    std::vector<std::vector<int>> own(40);
+    for (auto& list : own)
+        for (int c = 0; c < 60; ++c) list.push_back(1000 - c);
+    std::vector<std::uint64_t> asked;
+    surrogate_toy const problem{search::additive_problem<int>({own, {}, {}}), &asked};
+    search::portfolio_of const mine(search::member("dp", search::dominator_dp, search::dominator_dp_options{.candidates = 12}),
+                                    search::member("random", search::random_search, search::random_options{}));
+    std::mt19937_64 rng{1};
+    auto const found = mine(problem, problem.all.first(), rng, {.evaluations = 5000});
+    CHECK(asked == std::vector<std::uint64_t>{12, 24, 48, 64});
+    CHECK(found.cost == 1000 - 59);
+    for (bool const concurrent : {false, true}) {
+        asked.clear();
+        std::mt19937_64 again{1};
+        CHECK(mine(problem, problem.all.first(), again, {.evaluations = 5000, .concurrent = concurrent, .threads = 1}).cost == found.cost);
+        CHECK(asked == std::vector<std::uint64_t>{12, 24, 48, 64});
+    }
+    // Who asks for as many from the beginning is not asked again.
+    asked.clear();
+    search::portfolio_of const wide(search::member("dp", search::dominator_dp, search::dominator_dp_options{.candidates = 80}),
+                                    search::member("random", search::random_search, search::random_options{}));
+    CHECK(wide(problem, problem.all.first(), rng, {.evaluations = 5000}).cost == found.cost);
+    CHECK(asked == std::vector<std::uint64_t>{80});
+}
+
 TEST_CASE("a portfolio of one's own") {
     auto const x = toys::make_space(4, 3);
     auto const problem = toys::table_problem<double>(x, 9, true);

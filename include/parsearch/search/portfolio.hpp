@@ -88,10 +88,11 @@ template <class S, class C> struct portfolio_state {
     [[nodiscard]] bool rests() const noexcept { return resting || done; }
 };
 
-/// Whether `dominator_dp` minimises a surrogate of `P` for member `M`, over few candidates: it is run again with more of them.
+/// Whether member `M` is `dominator_dp`, or a search like it, on a problem `P` whose surrogate has as many candidates as it is asked for: it is run
+/// again with more of them.
 template <class M, class P, class S>
 inline constexpr bool widens = traits_of<std::remove_cvref_t<decltype(std::declval<M const&>().search)>>.additive_costs && !AdditiveProblem<P, S> &&
-                               requires(M const& m) { m.options.candidates; };
+                               requires(M const& m, P const& p) { p.surrogate(m.options.candidates); };
 /// The candidates of such a member in its turn number `turn`, from 0: twice as many from turn to turn, at most those that it has by default alone.
 template <class M> [[nodiscard]] std::uint64_t candidates_in(M const& m, std::uint32_t turn) {
     auto const most = std::max(m.options.candidates, dominator_dp_options{}.candidates);
