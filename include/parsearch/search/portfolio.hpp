@@ -211,7 +211,7 @@ class portfolio_threads {
 ///   and a stop token end it anywhere, and then it is that of as many evaluations (where members run at once, what those behind the first
 ///   that was cut short did in this round is forgotten).
 /// - `dominator_dp` with few candidates, on a problem with a surrogate, is run again in each round with twice as many, up to those that it has by
-///   default; not where the time that is left is less than four times that of its last turn.
+///   default; under a time budget not before the search has taken four times as long as its last turn, nor where less than that is left.
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
 /// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
 ///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.
@@ -314,7 +314,7 @@ template <class... Ms> class portfolio_of {
         template <class Snapshot> std::optional<stop_reason> round_in_turn(Snapshot& now) {
             std::optional<stop_reason> reason;
             members_.for_each([&](auto const& m, std::size_t n) {
-                if (n < next_ || reason || states_[n].rests() || gives_up(m, n) || (reason = due())) return;
+                if (n < next_ || reason || states_[n].rests() || waits(m, n) || (reason = due())) return;
                 next_ = n;
                 crew_.keep(now);
                 begin_turn(n);
@@ -332,7 +332,7 @@ template <class... Ms> class portfolio_of {
         template <class Snapshot> std::optional<stop_reason> round_at_once(Snapshot& now) {
             std::vector<std::size_t> active;
             members_.for_each([&](auto const& m, std::size_t n) {
-                if (!states_[n].rests() && !gives_up(m, n)) active.push_back(n);
+                if (!states_[n].rests() && !waits(m, n)) active.push_back(n);
             });
             if (auto const reason = due(active.size())) return reason;
             crew_.keep(now);
@@ -373,11 +373,17 @@ template <class... Ms> class portfolio_of {
         /// Evaluations that may still be made.
         [[nodiscard]] std::uint64_t left() const { return std::min(kernel_.evaluations_left(), most_slice); }
 
-        /// Whether a member with twice the candidates, which makes four times the tables, would not end in time; then it has no more turns.
-        template <class M> [[nodiscard]] bool gives_up(M const&, std::size_t n) {
+        /// Whether a member with twice the candidates, which makes four times the tables, is to wait: until the search has taken as long as that. One
+        /// that would not end in time has no more turns.
+        template <class M> [[nodiscard]] bool waits(M const&, std::size_t n) {
+            auto& mine = states_[n];
             if constexpr (widens<M, P, S>)
-                states_[n].done = states_[n].done || (states_[n].turns > 0 && states_[n].last_took > kernel_.time_left() / 4);
-            return states_[n].done;
+                if (options_.time && mine.turns > 0) {
+                    auto const left = kernel_.time_left(), next = 4 * mine.last_took;
+                    mine.done = mine.done || next > left;
+                    return mine.done || next > *options_.time - left;
+                }
+            return mine.done;
         }
 
         void begin_turn(std::size_t member) { kernel_.tell(member_turn<cost>{kernel_.stats().evaluations, member, kernel_.best_cost()}); }
