@@ -204,10 +204,11 @@ int table(request const& asked) {
     auto const known = read_known(asked.known);
     std::size_t all = 0, below = 0, hard = 0, proved = 0;
     for (auto const& g : instance_classes()) {
-        fmt::print(
-            "\n### {}\n\n{}.\n\n| instance | devices | decisions | best known, ms | below textbook | above the bound | default search, 10 s |\n"
-            "|---|---|---|---|---|---|---|\n",
-            g.name, g.what);
+        auto what = std::string(g.what);
+        if (what[0] >= 'a' && what[0] <= 'z') what[0] = static_cast<char>(what[0] - 'a' + 'A');
+        fmt::print("### {}\n\n{}.\n\n| instance | devices | decisions | best known, ms | below textbook | above the bound | default search, 10 s |\n"
+                   "|---|---|---|---|---|---|---|\n",
+                   g.name, what);
         for (auto const& c : catalogue()) {
             if (c.group != g.name) continue;
             auto const at = known.find(c.name);
