@@ -10,8 +10,6 @@
 #include <string>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/json/json_reader.hpp>
 #include <parsearch/io/json/json_writer.hpp>
@@ -43,7 +41,6 @@ inline constexpr auto known_format = "parsearch.known_instances";
 inline void write_known(std::string const& folder, known_instances const& known) {
     auto list = ps::io::ordered_json::array();
     for (auto const& [name, k] : known) {
-        auto const cost = [](std::int64_t c) { return c == infinite ? ps::io::ordered_json(nullptr) : ps::io::ordered_json(c); };
         ps::io::ordered_json one{{"name", name},
                                  {"class", k.group},
                                  {"description", k.what},
@@ -51,12 +48,12 @@ inline void write_known(std::string const& folder, known_instances const& known)
                                  {"devices", k.devices},
                                  {"decisions", k.decisions},
                                  {"textbook", k.textbook},
-                                 {"textbook_ps", cost(k.textbook_ps)},
-                                 {"best_ps", cost(k.best_ps)},
+                                 {"textbook_ps", cost_to_json(k.textbook_ps)},
+                                 {"best_ps", cost_to_json(k.best_ps)},
                                  {"found_by", k.found_by},
                                  {"bound_ps", k.bound_ps},
                                  {"proved_by", k.proved_by}};
-        if (k.default_ps) one["default_ps"] = cost(*k.default_ps);
+        if (k.default_ps) one["default_ps"] = cost_to_json(*k.default_ps);
         list.push_back(std::move(one));
     }
     write_file(folder + "/known.json", [&](auto& out) {
@@ -74,19 +71,18 @@ inline void write_known(std::string const& folder, known_instances const& known)
     for (std::size_t i = 0; i < list.size(); ++i) {
         auto const o = list[i].object({"name", "class", "description", "hash", "devices", "decisions", "textbook", "textbook_ps", "best_ps",
                                        "found_by", "bound_ps", "proved_by", "default_ps"});
-        auto const cost = [&](char const* member) { return o.at(member).is_null() ? infinite : o.at(member).template integer<std::int64_t>(0); };
         known_instance k{.group = o.at("class").string(),
                          .hash = o.at("hash").string(),
                          .what = o.at("description").string(),
                          .devices = o.at("devices").integer<std::size_t>(),
                          .decisions = o.at("decisions").integer<std::size_t>(),
                          .textbook = o.at("textbook").string(),
-                         .textbook_ps = cost("textbook_ps"),
-                         .best_ps = cost("best_ps"),
+                         .textbook_ps = cost_from_json(o.at("textbook_ps")),
+                         .best_ps = cost_from_json(o.at("best_ps")),
                          .found_by = o.at("found_by").string(),
                          .proved_by = o.at("proved_by").string(),
                          .bound_ps = o.at("bound_ps").integer<std::int64_t>(0)};
-        if (o.has("default_ps")) k.default_ps = cost("default_ps");
+        if (o.has("default_ps")) k.default_ps = cost_from_json(o.at("default_ps"));
         if (!out.emplace(o.at("name").string(), std::move(k)).second) list[i].refuse("is an instance that is there already");
     }
     return out;

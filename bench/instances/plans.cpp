@@ -54,10 +54,11 @@ class plans final : public arena {
             from = &textbook;
             decisions = plans_.decisions(textbook);
         }
-        auto made = run_entry(ps::io::searches, search, plans_, decisions, cost_of(judge(*from)), given);
+        auto const cost = cost_of(judge(*from));
+        auto made = run_entry(ps::io::searches, search, plans_, decisions, cost, given);
         made.row.search = search;
         made.row.bound.reset(); // of these plans alone: the instance asks for any
-        return {std::move(made.row), made.found.cost.count() < cost_of(judge(*from)) ? solution(plans_.plan(made.found.best)) : solution(*from)};
+        return {std::move(made.row), made.found.cost.count() < cost ? solution(plans_.plan(made.found.best)) : solution(*from)};
     }
     [[nodiscard]] ps::io::judgement judge(solution const& s) const override { return ps::io::judge(of_, std::get<pipeline_plan>(s)); }
     void write(std::ostream& out, solution const& s) const override { ps::io::write_plan_json(out, problem_, std::get<pipeline_plan>(s)); }

@@ -20,6 +20,14 @@ namespace ps = parsearch;
 
 inline constexpr std::int64_t infinite = ps::cost_traits<ps::picoseconds>::infinity().count();
 
+/// A cost in JSON: null where it is infinite.
+[[nodiscard]] inline ps::io::ordered_json cost_to_json(std::int64_t cost) {
+    return cost == infinite ? ps::io::ordered_json(nullptr) : ps::io::ordered_json(cost);
+}
+[[nodiscard]] inline std::int64_t cost_from_json(ps::io::json_value const& v) {
+    return v.is_null() ? infinite : v.integer<std::int64_t>(0, infinite - 1);
+}
+
 /// The least cost so far, from this moment on.
 struct point {
     double seconds = 0;
@@ -67,19 +75,18 @@ inline constexpr auto comparison_format = "parsearch.instance_comparison";
 
 [[nodiscard]] inline ps::io::ordered_json json_of(comparison const& c) {
     auto const nothing = [](auto const& value) { return value ? ps::io::ordered_json(*value) : ps::io::ordered_json(nullptr); };
-    auto const cost = [](std::int64_t n) { return n == infinite ? ps::io::ordered_json(nullptr) : ps::io::ordered_json(n); };
     ps::io::ordered_json instances = ps::io::ordered_json::array(), runs = ps::io::ordered_json::array();
     for (auto const& i : c.instances)
         instances.push_back({{"name", i.name},
                              {"class", i.group},
                              {"devices", i.devices},
                              {"decisions", i.decisions},
-                             {"textbook_ps", cost(i.textbook)},
-                             {"best_ps", cost(i.best)},
+                             {"textbook_ps", cost_to_json(i.textbook)},
+                             {"best_ps", cost_to_json(i.best)},
                              {"bound_ps", i.bound}});
     for (auto const& r : c.runs) {
         ps::io::ordered_json curve = ps::io::ordered_json::array();
-        for (auto const& p : r.curve) curve.push_back({p.seconds, p.evaluations, cost(p.cost)});
+        for (auto const& p : r.curve) curve.push_back({p.seconds, p.evaluations, cost_to_json(p.cost)});
         runs.push_back({{"search", r.search},
                         {"instance", r.instance},
                         {"seed", r.seed},
@@ -103,7 +110,6 @@ inline constexpr auto comparison_format = "parsearch.instance_comparison";
     ps::io::json_document const document(path);
     auto const root = document.object(comparison_format, 1, {"library", "budget_s", "evaluations", "instances", "runs"});
     (void)root.at("library").string();
-    auto const cost = [](ps::io::json_value const& v) { return v.is_null() ? infinite : v.integer<std::int64_t>(0, infinite - 1); };
     comparison out;
     if (auto const s = root.at("budget_s"); !s.is_null()) out.seconds = s.positive();
     if (auto const n = root.at("evaluations"); !n.is_null()) out.evaluations = n.integer<std::uint64_t>(1);
@@ -114,8 +120,8 @@ inline constexpr auto comparison_format = "parsearch.instance_comparison";
                          .group = o.at("class").string(),
                          .devices = o.at("devices").integer<std::size_t>(),
                          .decisions = o.at("decisions").integer<std::size_t>(),
-                         .textbook = cost(o.at("textbook_ps")),
-                         .best = cost(o.at("best_ps")),
+                         .textbook = cost_from_json(o.at("textbook_ps")),
+                         .best = cost_from_json(o.at("best_ps")),
                          .bound = o.at("bound_ps").integer<std::int64_t>(0)};
         if (out.find(row.name)) o.at("name").refuse("is an instance that is there already");
         out.instances.push_back(std::move(row));
@@ -138,7 +144,7 @@ inline constexpr auto comparison_format = "parsearch.instance_comparison";
         if (curve.size() == 0) curve.refuse("must begin with the start");
         for (std::size_t n = 0; n < curve.size(); ++n) {
             if (curve[n].size() != 3) curve[n].refuse("must be seconds, evaluations and a cost");
-            row.curve.push_back({curve[n][0].number(0), curve[n][1].integer<std::uint64_t>(), cost(curve[n][2])});
+            row.curve.push_back({curve[n][0].number(0), curve[n][1].integer<std::uint64_t>(), cost_from_json(curve[n][2])});
             auto const& now = row.curve.back();
             if (now.cost < of->best) curve[n][2].refuse("must be at least ", of->best, ", the best cost of the instance");
             if (n == 0) continue;

@@ -95,7 +95,7 @@ inline constexpr bool widens = traits_of<std::remove_cvref_t<decltype(std::declv
                                requires(M const& m, P const& p) { p.surrogate(m.options.candidates); };
 /// The candidates of such a member in its turn number `turn`, from 0: twice as many from turn to turn, at most those that it has by default alone.
 template <class M> [[nodiscard]] std::uint64_t candidates_in(M const& m, std::uint32_t turn) {
-    auto const most = std::max(m.options.candidates, dominator_dp_options{}.candidates);
+    auto const most = std::max(m.options.candidates, std::remove_cvref_t<decltype(m.options)>{}.candidates);
     auto out = m.options.candidates;
     for (; turn > 0 && out < most; --turn) out *= 2;
     return std::min(out, most);

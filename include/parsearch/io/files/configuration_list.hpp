@@ -32,8 +32,8 @@ struct plan_notes {
 
 namespace detail {
 
-/// The number of each operator by its name. Throws `invalid_input` where two have one name.
-[[nodiscard]] std::map<std::string_view, std::size_t> operators_by_name(graph::dense_graph const& g);
+/// The number of each operator by its name. Throws `invalid_input` where two have one name, by which `document` tells them.
+[[nodiscard]] std::map<std::string_view, std::size_t> operators_by_name(graph::dense_graph const& g, std::string_view document = "a plan's document");
 
 /// Writes the head of a document, and lists of operators.
 class configurations_writer {

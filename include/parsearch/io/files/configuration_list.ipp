@@ -7,12 +7,12 @@
 
 namespace parsearch::io::detail {
 
-PARSEARCH_IO_INLINE std::map<std::string_view, std::size_t> operators_by_name(graph::dense_graph const& g) {
+PARSEARCH_IO_INLINE std::map<std::string_view, std::size_t> operators_by_name(graph::dense_graph const& g, std::string_view document) {
     std::map<std::string_view, std::size_t> out;
     for (std::size_t op = 0; op < g.size(); ++op)
         if (auto const [at, fresh] = out.emplace(g.names[op], op); !fresh)
-            throw invalid_input("operators ", at->second, " and ", op, " of the graph are both named ", in_quotes(g.names[op]),
-                                ": a plan's document tells operators by name");
+            throw invalid_input("operators ", at->second, " and ", op, " of the graph are both named ", in_quotes(g.names[op]), ": ", document,
+                                " tells operators by name");
     return out;
 }
 

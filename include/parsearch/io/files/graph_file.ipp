@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include <parsearch/core/error.hpp>
+#include <parsearch/io/files/configuration_list.hpp>
 #include <parsearch/io/files/graph_file.hpp>
 
 namespace parsearch::io::detail {
@@ -42,12 +44,6 @@ inline constexpr std::array flag_members{flag_member{"saved", &ops::operand::sav
                                          flag_member{"summed", &ops::operand::summed, operand_role::input},
                                          flag_member{"passed_on", &ops::operand::passed_on, operand_role::input},
                                          flag_member{"cache", &ops::operand::cache, operand_role::weight}};
-
-template <class Enum, std::size_t Count> [[nodiscard]] Enum read_enum(json_value const& value) {
-    member_names names;
-    for (std::size_t i = 0; i < Count; ++i) names.push_back(name_of(static_cast<Enum>(i)));
-    return static_cast<Enum>(value.one_of(names));
-}
 
 } // namespace parsearch::io::detail
 
@@ -126,14 +122,9 @@ PARSEARCH_IO_INLINE ordered_json operator_to_json(graph::dense_graph const& g, s
 
 PARSEARCH_IO_INLINE ordered_json graph_to_json(graph::dense_graph const& given) {
     auto const g = graph::read_graph(given).graph; // which checks it
-    std::map<std::string_view, std::size_t> numbers;
+    (void)operators_by_name(g, "a document");
     ordered_json root{{"format", graph_format}, {"version", graph_version}, {"operators", ordered_json::array()}};
-    for (std::size_t op = 0; op < g.size(); ++op) {
-        if (auto const [at, fresh] = numbers.emplace(g.names[op], op); !fresh)
-            throw invalid_input("operators ", at->second, " and ", op, " of the graph are both named ", in_quotes(g.names[op]),
-                                ": a document tells operators by name");
-        root["operators"].push_back(operator_to_json(g, op));
-    }
+    for (std::size_t op = 0; op < g.size(); ++op) root["operators"].push_back(operator_to_json(g, op));
     return root;
 }
 

@@ -91,11 +91,7 @@ PARSEARCH_IO_INLINE cost::profile_entry read_profile_entry(json_value const& val
     if (auto const spread = o.find("spread_ps")) e.spread = picoseconds{spread->integer<std::int64_t>(0)};
     if (auto const flops = o.find("flops")) e.flops = flops->number(0);
     if (auto const bytes = o.find("bytes")) e.bytes = bytes->number(0);
-    if (auto const work = o.find("work")) {
-        member_names classes;
-        for (std::size_t c = 0; c < ops::work_classes; ++c) classes.push_back(ops::name_of(static_cast<ops::work_class>(c)));
-        e.work = static_cast<ops::work_class>(work->one_of(classes));
-    }
+    if (auto const work = o.find("work")) e.work = read_enum<ops::work_class, ops::work_classes>(*work);
     if (auto const memory = o.find("memory_bytes")) e.memory = memory->integer<byte_count>(0);
     if (auto const implementation = o.find("implementation")) e.implementation = implementation->string();
     return e;

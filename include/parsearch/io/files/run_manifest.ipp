@@ -1,8 +1,8 @@
 #pragma once
 // What a run of a search was given and what it found, as JSON: enough to run it again. See docs/schemas/run.schema.json.
 
-#include <fstream>
 #include <array>
+#include <fstream>
 #include <utility>
 
 #include <parsearch/io/files/run_manifest.hpp>

@@ -35,11 +35,7 @@ namespace parsearch::io::detail {
 PARSEARCH_IO_INLINE void add_network(ordered_json& root, network_instance const& n) {
     if (has_functions(n.options.space))
         throw invalid_input("the space of an instance has functions (max_degree, allows, admits): these are not written");
-    cost::roofline_options plain;
-    plain.host_time = n.prices.host_time;
-    plain.f8_products = n.prices.f8_products;
-    if (n.prices.efficiency != plain.efficiency || n.prices.memory_efficiency != plain.memory_efficiency ||
-        n.prices.launch_overhead != plain.launch_overhead)
+    if (n.prices.efficiency || n.prices.memory_efficiency || n.prices.launch_overhead)
         throw invalid_input("the prices of an instance have efficiencies or a launch overhead: devices must say these, which are not written");
     root["graph"] = graph_to_json(n.graph);
     root["topology"] = topology_writer(n.cluster).write();

@@ -32,16 +32,12 @@ namespace parsearch::io::detail {
 
 /// Simulates a plan of `problem` into `out`: its makespan, whatever memory it takes.
 PARSEARCH_IO_INLINE picoseconds simulate_into(judgement& out, parallelization const& problem, pipeline::pipeline_plan const& plan) {
-    if (plan.how.plain()) {
-        auto simulator = problem.simulator();
-        auto const makespan = simulator.simulate(plan.strategy);
+    auto const run = [&](auto simulator, auto const&... what) {
+        auto const makespan = simulator.simulate(what...);
         out.memory = simulator.memory();
         return makespan;
-    }
-    pipeline::pipeline_simulator simulator(problem);
-    auto const makespan = simulator.simulate(plan.how, plan.strategy);
-    out.memory = simulator.memory();
-    return makespan;
+    };
+    return plan.how.plain() ? run(problem.simulator(), plan.strategy) : run(pipeline::pipeline_simulator(problem), plan.how, plan.strategy);
 }
 
 /// What a plan has that a strategy has not; empty where there is nothing.

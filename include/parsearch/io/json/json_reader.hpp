@@ -179,6 +179,15 @@ class json_value {
     std::string path_;
 };
 
+namespace detail {
+/// One of the first `Count` values of an enumeration, by its `name_of`.
+template <class Enum, std::size_t Count> [[nodiscard]] Enum read_enum(json_value const& value) {
+    member_names names;
+    for (std::size_t i = 0; i < Count; ++i) names.push_back(name_of(static_cast<Enum>(i)));
+    return static_cast<Enum>(value.one_of(names));
+}
+} // namespace detail
+
 /// `f()`, with `value`'s place in front of what it refuses.
 template <class F> decltype(auto) placed(json_value const& value, F const& f) {
     try {
