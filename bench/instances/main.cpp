@@ -124,7 +124,7 @@ run_row run_command(std::string const& command, catalogued const& c, made_instan
     } else {
         auto const said = ps::io::judge(made.instance, in, "solution");
         row.reason = said.feasible() ? "ended" : "failed: " + said.reason;
-        if (said.feasible()) cost = said.cost.count();
+        cost = cost_of(said);
     }
     row.curve = {{row.seconds, 0, cost}};
     std::filesystem::remove_all(folder);
@@ -196,6 +196,8 @@ int list(request const& asked) {
             for (auto const& c : catalogue())
                 if (c.group == g.name) fmt::print("  {}\n", c.name);
         }
+    fmt::print("searches:\n");
+    for (auto const& line : all_search_lines()) fmt::print("  {}: {}\n", line.name, line.what);
     return 0;
 }
 
@@ -249,7 +251,8 @@ int check(request const& asked) {
         fmt::print("{}: {}\n", name, what);
         ++wrong;
     };
-    for (auto const& c : chosen(asked)) {
+    auto const instances = chosen(asked);
+    for (auto const& c : instances) {
         auto const at = known.find(c.name);
         if (at == known.end()) {
             say(c.name, "nothing is known of it in " + asked.known);
@@ -268,7 +271,7 @@ int check(request const& asked) {
     }
     for (auto const& [name, k] : known)
         if (std::ranges::find(catalogue(), name, &catalogued::name) == catalogue().end()) say(name, "is no instance of the library");
-    fmt::print("{} instances checked, {} findings\n", chosen(asked).size(), wrong);
+    fmt::print("{} instances checked, {} findings\n", instances.size(), wrong);
     return wrong == 0 ? 0 : 1;
 }
 
@@ -291,13 +294,12 @@ void improve_one(request const& asked, known_instances& known, catalogued const&
     k.textbook_ps = first.cost;
     auto const take = [&](solution s, std::string by) {
         auto const said = a->judge(s);
-        if (best && (!said.feasible() || said.cost.count() >= k.best_ps)) return false;
-        k.best_ps = said.feasible() ? said.cost.count() : infinite;
+        if (best && cost_of(said) >= k.best_ps) return;
+        k.best_ps = cost_of(said);
         k.found_by = std::move(by);
         best = std::move(s);
         write_file(solution_file(asked.known, c.name), [&](auto& out) { a->write(out, *best); });
         write_known(asked.known, known);
-        return true;
     };
     if (!best) take(first.of, first.name);
     auto const raise = [&](run_row const& r) {
@@ -360,7 +362,7 @@ int run(int argc, char** argv) {
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
     app.add_option("--command", asked.commands, "another program: a line with {instance} and {out}, and where it likes {seed} and {time}");
-    app.add_flag("--list", asked.list, "tells classes and names");
+    app.add_flag("--list", asked.list, "tells classes, names and searches");
     app.add_flag("--table", asked.table, "writes the tables of docs/instances.md");
     app.add_flag("--check", asked.check, "makes the instances and judges their best known solutions");
     app.add_option("--improve", asked.improve, "searches each instance so many seconds for a better solution and a better bound, and keeps them")
