@@ -159,6 +159,8 @@ as_root() {
     fi
 }
 
+can_install() { have apt-get && { [[ $(id -u) == 0 ]] || have sudo; }; }
+
 apt_install() {
     say "installing: $*"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
