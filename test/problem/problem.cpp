@@ -397,6 +397,10 @@ TEST_CASE("problem: what it prices with ends within an evaluation") {
     CHECK_THROWS_AS(static_cast<void>(ending.surrogate()), interrupted);
     CHECK(with_graph(ending, two_layers()).size() == p.size());
     CHECK_THROWS_AS(with_graph(ending, two_layers()).evaluator()(s), interrupted);
+    CHECK(ending.handle(0) == p.handle(0));
+    CHECK(ending.anywhere().device(3) == p.device(3));
+    CHECK(with_topology(p, support::mesh(4), ten).evaluator()(s) == p.evaluator()(s));
+    CHECK_THROWS_AS(with_topology(ending, support::mesh(4), ten).evaluator()(s), interrupted);
     std::mt19937_64 rng{1};
     CHECK_THROWS_AS(search::mcmc(ending, s, rng, {.evaluations = 10}), interrupted); // its start has no price
 }

@@ -143,6 +143,11 @@ template <class Operator, class Device> class parallelization_of : public parall
         : parallelization(std::move(problem)), operators_(std::move(operator_handles)), devices_(std::move(device_handles)),
           given_(std::move(given)) {}
 
+    /// See `parallelization::until`; handles stay.
+    [[nodiscard]] parallelization_of until(std::stop_token stop) const { return {parallelization::until(std::move(stop)), *this}; }
+    /// See `parallelization::anywhere`; handles stay.
+    [[nodiscard]] parallelization_of anywhere() const { return {parallelization::anywhere(), *this}; }
+
     /// The handle in the caller's graph of operator number `op`.
     [[nodiscard]] Operator const& handle(std::size_t op) const { return operators_->at(op); }
     /// The number of the operator with this handle; nothing where there is none. Linear.
@@ -158,6 +163,9 @@ template <class Operator, class Device> class parallelization_of : public parall
     [[nodiscard]] std::shared_ptr<space::space_options const> const& given_options() const noexcept { return given_; }
 
   private:
+    parallelization_of(parallelization problem, parallelization_of const& like)
+        : parallelization_of(std::move(problem), like.operators_, like.devices_, like.given_) {}
+
     std::shared_ptr<std::vector<Operator> const> operators_;
     std::shared_ptr<std::vector<Device> const> devices_;
     std::shared_ptr<space::space_options const> given_;
@@ -222,7 +230,7 @@ make_problem(G const& graph, T const& topology, Oracle oracle, problem_options c
 
 /// The operators of `problem` on another topology, after devices have failed, come or been numbered anew, without reading the graph again: what
 /// `make_problem` makes of them under the options of `problem`, and throws. `oracle` and `constraints` are of the other devices; none of the
-/// constraints of `problem` holds unless it is said again.
+/// constraints of `problem` holds unless it is said again; its stop token does (see `until`).
 ///
 ///     auto const bigger = with_topology(problem, other_cluster, roofline(other_cluster), wanted);
 ///     auto const start = adapted(problem, plan, bigger, [](my_gpu d) { return d.serial_number; }).strategy; // what a device is called there
@@ -232,7 +240,8 @@ template <class Operator, class Device, DeviceTopology T, class Oracle>
 with_topology(parallelization_of<Operator, Device> const& problem, T const& topology, Oracle oracle,
               constraints<std::type_identity_t<Operator>, device_handle_t<T>> const& constraints = {}) {
     return detail::problem_on<Operator>(topology, std::move(oracle), problem.graph(), problem.operator_handles(), problem.given_options(),
-                                        problem.options(), constraints);
+                                        problem.options(), constraints)
+        .until(problem.stop());
 }
 
 namespace detail {
