@@ -193,20 +193,29 @@ TEST_CASE("a portfolio asks surrogates for more candidates from round to round")
     search::portfolio_of const mine(search::member("dp", search::dominator_dp, search::dominator_dp_options{.candidates = 12}),
                                     search::member("random", search::random_search, search::random_options{}));
     std::mt19937_64 rng{1};
-    auto const found = mine(problem, problem.all.first(), rng, {.evaluations = 5000});
+    auto const found = mine(problem, problem.all.first(), rng, {.evaluations = 20'000});
     CHECK(asked == std::vector<std::uint64_t>{12, 24, 48, 64});
     CHECK(found.cost == 1000 - 59);
     for (bool const concurrent : {false, true}) {
         asked.clear();
         std::mt19937_64 again{1};
-        CHECK(mine(problem, problem.all.first(), again, {.evaluations = 5000, .concurrent = concurrent, .threads = 1}).cost == found.cost);
+        CHECK(mine(problem, problem.all.first(), again, {.evaluations = 20'000, .concurrent = concurrent, .threads = 1}).cost == found.cost);
         CHECK(asked == std::vector<std::uint64_t>{12, 24, 48, 64});
+    }
+    // When it asks is told by evaluations, so a search that time ended is that of as many.
+    for (int const milliseconds : {2, 10, 50}) {
+        std::mt19937_64 first{1}, second{1};
+        auto const cut = mine(problem, problem.all.first(), first, {.time = std::chrono::milliseconds(milliseconds)});
+        auto const whole = mine(problem, problem.all.first(), second, {.evaluations = cut.stats.evaluations});
+        CHECK(whole.cost == cut.cost);
+        CHECK(whole.stats.trajectory == cut.stats.trajectory);
+        CHECK(whole.best == cut.best);
     }
     // Who asks for as many from the beginning is not asked again.
     asked.clear();
     search::portfolio_of const wide(search::member("dp", search::dominator_dp, search::dominator_dp_options{.candidates = 80}),
                                     search::member("random", search::random_search, search::random_options{}));
-    CHECK(wide(problem, problem.all.first(), rng, {.evaluations = 5000}).cost == found.cost);
+    CHECK(wide(problem, problem.all.first(), rng, {.evaluations = 20'000}).cost == found.cost);
     CHECK(asked == std::vector<std::uint64_t>{80});
 }
 

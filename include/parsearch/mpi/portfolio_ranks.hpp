@@ -92,7 +92,7 @@ class portfolio_ranks {
                 reader in(answer.bytes);
                 if (in.next<bool>()) *stopped_ = true;
                 for (auto const n : of_rank[r]) {
-                    in& states[n].engine& states[n].found& states[n].last_took;
+                    in& states[n].engine& states[n].found;
                     states[n].failure = in.next<failure>().pointer();
                 }
             } catch (rank_lost const&) {
@@ -130,7 +130,7 @@ template <class S, class C, class Members> void obey_turn(reader& in, link& rank
     }
     writer out;
     out& options.stop.stop_requested();
-    for (auto& s : states) out& s.engine& s.found& s.last_took& failure(s.failure);
+    for (auto& s : states) out& s.engine& s.found& failure(s.failure);
     ranks.send(0, tag::answer, out.take());
 }
 } // namespace detail

@@ -79,10 +79,9 @@ struct portfolio_turn {
 /// A member between its turns, and what its last one found or threw.
 template <class S, class C> struct portfolio_state {
     split_mix engine;
-    bool resting = false;                 ///< it has nothing more to find from the best strategy,
-    bool done = false;                    ///< or from any
-    std::uint32_t turns = 0;              ///< that it has had
-    std::chrono::nanoseconds last_took{}; ///< its last turn
+    bool resting = false;    ///< it has nothing more to find from the best strategy,
+    bool done = false;       ///< or from any
+    std::uint32_t turns = 0; ///< that it has had
     std::optional<search_result<S, C>> found{};
     std::exception_ptr failure{};
     [[nodiscard]] bool rests() const noexcept { return resting || done; }
@@ -141,10 +140,8 @@ template <class P, class S, class... Ms> class portfolio_members {
             if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;
             if constexpr (requires { o.nodes.emplace(1); }) o.nodes = nodes_per_evaluation * turn.slice;
             if constexpr (widens<M, P, S>) o.candidates = candidates_in(m, mine.turns);
-            auto const begin = std::chrono::steady_clock::now();
             if constexpr (traits_of<search_of<M>>.looks_inside) mine.found.emplace(m.search(problem_, best, mine.engine, o, listeners...));
             else mine.found.emplace(m.search(pool_, best, mine.engine, o, listeners...));
-            mine.last_took = std::chrono::steady_clock::now() - begin;
         } catch (...) {
             mine.failure = std::current_exception();
         }
@@ -211,7 +208,7 @@ class portfolio_threads {
 ///   and a stop token end it anywhere, and then it is that of as many evaluations (where members run at once, what those behind the first
 ///   that was cut short did in this round is forgotten).
 /// - `dominator_dp` with few candidates, on a problem with a surrogate, is run again in each round with twice as many, up to those that it has by
-///   default; under a time budget not before the search has taken four times as long as its last turn, nor where less than that is left.
+///   default; with c candidates of n operators not before n c^2 / 50 evaluations, which take about as long.
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
 /// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
 ///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.
@@ -290,6 +287,8 @@ template <class... Ms> class portfolio_of {
 
       private:
         static constexpr auto most_slice = portfolio_options::most_slice;
+        /// Of a surrogate, in the time of an evaluation: 40 to 250 were measured, the fewer the more devices.
+        static constexpr double terms_per_evaluation = 50;
 
         /// `runs`: of a slice each that come next.
         [[nodiscard]] std::optional<stop_reason> due(std::size_t runs = 1) {
@@ -373,15 +372,17 @@ template <class... Ms> class portfolio_of {
         /// Evaluations that may still be made.
         [[nodiscard]] std::uint64_t left() const { return std::min(kernel_.evaluations_left(), most_slice); }
 
-        /// Whether a member with twice the candidates, which makes four times the tables, is to wait: until the search has taken as long as that. One
-        /// that would not end in time has no more turns.
-        template <class M> [[nodiscard]] bool waits(M const&, std::size_t n) {
-            auto& mine = states_[n];
+        /// Whether a member with twice the candidates waits: until pricing has taken about as long as its tables will, unless nobody else has a turn.
+        /// Told by evaluations, not by the clock, so that a search that time ended is that of as many evaluations.
+        template <class M> [[nodiscard]] bool waits(M const& m, std::size_t n) {
+            auto const& mine = states_[n];
             if constexpr (widens<M, P, S>)
-                if (options_.time && mine.turns > 0) {
-                    auto const left = kernel_.time_left(), next = 4 * mine.last_took;
-                    mine.done = mine.done || next > left;
-                    return mine.done || next > *options_.time - left;
+                if (mine.turns > 0 && !mine.done) {
+                    auto const candidates = static_cast<double>(candidates_in(m, mine.turns));
+                    auto const terms = candidates * candidates * static_cast<double>(problem_.space().size());
+                    bool others = false;
+                    members_.for_each([&](auto const&, std::size_t other) { others = others || (other != n && !states_[other].rests()); });
+                    return others && static_cast<double>(kernel_.stats().evaluations) * terms_per_evaluation < terms;
                 }
             return mine.done;
         }
