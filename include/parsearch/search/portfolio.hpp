@@ -208,7 +208,7 @@ class portfolio_threads {
 ///   and a stop token end it anywhere, and then it is that of as many evaluations (where members run at once, what those behind the first
 ///   that was cut short did in this round is forgotten).
 /// - `dominator_dp` with few candidates, on a problem with a surrogate, is run again in each round with twice as many, up to those that it has by
-///   default; with c candidates of n operators not before n c^2 / 50 evaluations, which take about as long.
+///   default; with c candidates of n operators not before n c^2 / 35 evaluations, which take at least as long.
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
 /// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
 ///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.
@@ -287,8 +287,8 @@ template <class... Ms> class portfolio_of {
 
       private:
         static constexpr auto most_slice = portfolio_options::most_slice;
-        /// Of a surrogate, in the time of an evaluation: 40 to 250 were measured, the fewer the more devices.
-        static constexpr double terms_per_evaluation = 50;
+        /// Of a surrogate, in the time of an evaluation: 40 to 700 were measured, on 16 to 64 devices.
+        static constexpr double terms_per_evaluation = 35;
 
         /// `runs`: of a slice each that come next.
         [[nodiscard]] std::optional<stop_reason> due(std::size_t runs = 1) {
@@ -372,7 +372,7 @@ template <class... Ms> class portfolio_of {
         /// Evaluations that may still be made.
         [[nodiscard]] std::uint64_t left() const { return std::min(kernel_.evaluations_left(), most_slice); }
 
-        /// Whether a member with twice the candidates waits: until pricing has taken about as long as its tables will, unless nobody else has a turn.
+        /// Whether a member with twice the candidates waits: until pricing has taken as long as its tables may, unless nobody else has a turn.
         /// Told by evaluations, not by the clock, so that a search that time ended is that of as many evaluations.
         template <class M> [[nodiscard]] bool waits(M const& m, std::size_t n) {
             auto const& mine = states_[n];
