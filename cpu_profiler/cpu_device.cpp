@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <omp.h>
+#include <dlfcn.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -49,9 +49,17 @@ std::string instructions() {
     }
 }
 
+/// Has oneDNN compute on one thread. Asks the OpenMP that oneDNN has loaded, which need not be the compiler's own.
+/// Throws `invalid_input` where there is none.
+void use_one_thread() {
+    auto const set = reinterpret_cast<void (*)(int)>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+    if (set == nullptr) throw invalid_input("oneDNN has loaded no OpenMP: its threads cannot be limited to one");
+    set(1);
+}
+
 class cpu_device final : public device {
   public:
-    explicit cpu_device(ranks& all) : all_(&all) { omp_set_num_threads(1); }
+    explicit cpu_device(ranks& all) : all_(&all) { use_one_thread(); }
 
     device_facts facts() const override {
         utsname system{};
