@@ -1,5 +1,4 @@
 // expect: the oracle has a member collective_time that can not be called as
-// max_lines: 30
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/topology/nodes.hpp>

@@ -185,9 +185,11 @@ template <class T, class Oracle> constexpr void require_no_near_misses() {
         static_assert(
             requires(T const& t, device const& d) { t.node_of(d); }, "the topology has a member node_of that can not be called with a device "
                                                                      "handle: t.node_of(d) must answer the number of its node");
-    if constexpr (requires { &Oracle::collective_time; })
-        static_assert(HasCollectiveTime<Oracle>, "the oracle has a member collective_time that can not be called as "
-                                                 "collective_time(collective_kind, byte_count, collective_group) and answer picoseconds");
+    if constexpr (requires { &Oracle::collective_time; }) {
+        constexpr bool callable = HasCollectiveTime<Oracle>; // by itself: a compiler would tell all that the concept asks
+        static_assert(callable, "the oracle has a member collective_time that can not be called as "
+                                "collective_time(collective_kind, byte_count, collective_group) and answer picoseconds");
+    }
     if constexpr (requires { &Oracle::transfer_time; })
         static_assert(
             requires(Oracle const& o, link_description const& l) { o.transfer_time(byte_count{}, l); },

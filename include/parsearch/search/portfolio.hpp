@@ -278,9 +278,7 @@ template <class... Ms> class portfolio_of {
                 next_ = 0;
                 stale_ = kernel_.stats().improved > improved_ ? 0 : stale_ + 1;
                 wider_ = stale_ > 0;
-                bool busy = false;
-                members_.for_each([&](auto const&, std::size_t n) { busy = busy || !states_[n].rests(); });
-                if (!busy) return finish(stop_reason::exhausted);
+                if (!busy()) return finish(stop_reason::exhausted);
                 if (patience > 0 && stale_ >= patience) return finish(stop_reason::no_improvement);
             }
         }
@@ -374,17 +372,21 @@ template <class... Ms> class portfolio_of {
 
         /// Whether a member with twice the candidates waits: until pricing has taken as long as its tables may, unless nobody else has a turn.
         /// Told by evaluations, not by the clock, so that a search that time ended is that of as many evaluations.
-        template <class M> [[nodiscard]] bool waits(M const& m, std::size_t n) {
-            auto const& mine = states_[n];
+        template <class M> [[nodiscard]] bool waits(M const& m, std::size_t n) const {
             if constexpr (widens<M, P, S>)
-                if (mine.turns > 0 && !mine.done) {
-                    auto const candidates = static_cast<double>(candidates_in(m, mine.turns));
+                if (states_[n].turns > 0 && busy(n)) {
+                    auto const candidates = static_cast<double>(candidates_in(m, states_[n].turns));
                     auto const terms = candidates * candidates * static_cast<double>(problem_.space().size());
-                    bool others = false;
-                    members_.for_each([&](auto const&, std::size_t other) { others = others || (other != n && !states_[other].rests()); });
-                    return others && static_cast<double>(kernel_.stats().evaluations) * terms_per_evaluation < terms;
+                    return static_cast<double>(kernel_.stats().evaluations) * terms_per_evaluation < terms;
                 }
-            return mine.done;
+            return false;
+        }
+
+        /// Whether any member has a turn to come, beside member number `but`.
+        [[nodiscard]] bool busy(std::size_t but = sizeof...(Ms)) const {
+            bool out = false;
+            members_.for_each([&](auto const&, std::size_t n) { out = out || (n != but && !states_[n].rests()); });
+            return out;
         }
 
         void begin_turn(std::size_t member) { kernel_.tell(member_turn<cost>{kernel_.stats().evaluations, member, kernel_.best_cost()}); }
