@@ -206,6 +206,13 @@ TEST_CASE("problem: experts of space/textbook/textbook_strategies.hpp, for the p
     CHECK(operation_parallel(p) == space::operation_parallel(p.graph(), 4, 2));
     CHECK(tensor_parallel(p, 2) == space::tensor_parallel(p.graph(), 4, 2));
     CHECK(support::refusal([&] { return tensor_parallel(p, 3); }) != "");
+    CHECK(data_parallel(p, 2) == space::data_parallel(p.graph(), 2));
+    CHECK(data_parallel(p, 2, 1) == space::data_parallel(p.graph(), 2, false, 1));
+    CHECK(data_parallel(p, 4) == data_parallel(p));
+    CHECK(support::refusal([&] { return data_parallel(p, 2, 3); }) ==
+          "data_parallel: 2 devices from number 3: there are 4, must be at least one of them");
+    CHECK(support::refusal([&] { return data_parallel(p, 0); }) != "");
+    CHECK(support::refusal([&] { return data_parallel(p, 1, 4); }) != "");
 }
 
 namespace {
@@ -221,7 +228,8 @@ TEST_CASE("problem: starts are the experts that apply, each once") {
     auto t = support::mesh(4);
     t.node = {5, 5, 9, 9};
     auto const p = make_problem(two_layers(), t, ten);
-    CHECK(names_of(p.named_starts()) == names{"data_parallel", "one_weird_trick", "operation_parallel", "tensor_parallel_2"});
+    CHECK(names_of(p.named_starts()) ==
+          names{"data_parallel", "one_weird_trick", "operation_parallel", "tensor_parallel_2", "data_parallel_on_1", "data_parallel_on_2"});
     auto const named = p.named_starts();
     auto const starts = p.starts();
     REQUIRE(starts.size() == named.size());
@@ -229,12 +237,22 @@ TEST_CASE("problem: starts are the experts that apply, each once") {
     CHECK(starts[0] == data_parallel(p));
     CHECK(starts[2] == operation_parallel(p));
     CHECK(starts[3] == tensor_parallel(p, 2));
+    CHECK(starts[4] == space::one_device(p.graph()));
+    CHECK(starts[5] == data_parallel(p, 2));
 
     // Nodes of several sizes, or of devices that are not neighbours: no layers over nodes, no tensors over them.
+    names const general{"data_parallel", "one_weird_trick", "data_parallel_on_1", "data_parallel_on_2"};
     t.node = {0, 0, 0, 1};
-    CHECK(names_of(make_problem(two_layers(), t, ten).named_starts()) == names{"data_parallel", "one_weird_trick"});
+    CHECK(names_of(make_problem(two_layers(), t, ten).named_starts()) == general);
     t.node = {0, 1, 0, 1};
-    CHECK(names_of(make_problem(two_layers(), t, ten).named_starts()) == names{"data_parallel", "one_weird_trick"});
+    CHECK(names_of(make_problem(two_layers(), t, ten).named_starts()) == general);
+    // Several kinds: those of one kind.
+    t.node = {0, 0, 0, 1};
+    t.device[1].kind = t.device[2].kind = "other";
+    auto const mixed = make_problem(two_layers(), t, ten);
+    CHECK(names_of(mixed.named_starts()) == names{"data_parallel", "one_weird_trick", "data_parallel_on_1", "data_parallel_on_2",
+                                                  "data_parallel_on_2_from_1", "data_parallel_on_1_from_3"});
+    CHECK(mixed.named_starts()[4].strategy == data_parallel(mixed, 2, 1));
     // A single device: all are the same.
     CHECK(names_of(make_problem(two_layers(), support::mesh(1), ten).named_starts()) == names{"data_parallel"});
 }

@@ -57,7 +57,7 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///    micro-batches and degree, the first way that fits is simulated, and the first with states sharded otherwise where that may be as good, with
 ///    cuts of equal load (`balanced_cuts`) between blocks (`stage_places`), but for what can not be better by the work of its stages. What is
 ///    estimated not to fit, or to take a quarter more than the best, waits until after step 4.
-/// 3. The strategies of experts (`expert_starts`) and all on one device, without a pipeline.
+/// 3. The strategies of experts (`expert_starts`), without a pipeline.
 /// 4. The best `beam` of the pipelines, different in stages, micro-batches, degree or experts, are improved: a cut moved by 1, 2, 4 or 8 places,
 ///    another degree of a stage or of the experts, a stage that computes again or no more, twice or half the segments, micro-batches or joined
 ///    blocks, some segments more or less that do not compute again or that are offloaded, another order, other states sharded; the first change that

@@ -28,9 +28,7 @@ PARSEARCH_INLINE void partition_fn::search_state::search_all(pipeline_plan start
     auto all = divisions();
     simulate_textbook(all);
     auto rest = enumerate(std::move(all), likely);
-    auto experts = problem_.starts();
-    experts.push_back(problem_.space().nearest(space::one_device(problem_.graph())));
-    for (auto& strategy : experts)
+    for (auto& strategy : problem_.starts())
         if (!kernel_.has_best() || !over()) unpipelined_strategy(std::move(strategy));
     improve_beam();
     if (!rest.empty()) {

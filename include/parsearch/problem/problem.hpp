@@ -290,6 +290,8 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 [[nodiscard]] inline space::flat_strategy data_parallel(parallelization const& p) {
     return space::data_parallel(p.graph(), p.topology().size(), p.space().options().uneven);
 }
+/// On `count` neighbouring devices alone, from number `first`. Throws `invalid_input` where there are not as many.
+[[nodiscard]] space::flat_strategy data_parallel(parallelization const& p, std::size_t count, std::size_t first = 0);
 [[nodiscard]] inline space::flat_strategy one_weird_trick(parallelization const& p) {
     return space::one_weird_trick(p.graph(), p.topology().size(), p.space().options().uneven);
 }
@@ -317,8 +319,10 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 
 /// The experts' strategies that apply to `p`, by name, data parallelism first; one that equals an earlier one is left out:
 /// data_parallel, one_weird_trick, operation_parallel where nodes allow it, tensor_parallel_D for every D that divides the devices into groups of
-/// neighbours on one node, expert_parallel over all devices and expert_parallel_D over the D of a node, table_parallel. All are legal
-/// on the devices of `p`; they need neither be in its space nor fit its memory. Complexity: O(operators) for each.
+/// neighbours on one node, expert_parallel over all devices and expert_parallel_D over the D of a node, table_parallel; then fewer devices, which
+/// is what a network on slow links may come to: data_parallel_on_N, the first N = 1, 2, 4, ..., and data_parallel_on_N_from_D, the N
+/// neighbours of one kind from device D, where kinds differ. All are legal on the devices of `p`; they need neither be in its space nor fit its
+/// memory. Complexity: O(operators) for each.
 [[nodiscard]] std::vector<space::named_strategy> expert_starts(parallelization const& p);
 inline std::vector<space::named_strategy> parallelization::named_starts() const {
     std::vector<space::named_strategy> out;

@@ -5,6 +5,13 @@
 
 namespace parsearch {
 
+PARSEARCH_INLINE space::flat_strategy data_parallel(parallelization const& p, std::size_t count, std::size_t first) {
+    auto const all = p.topology().size();
+    if (count == 0 || first >= all || count > all - first)
+        throw invalid_input("data_parallel: ", count, " devices from number ", first, ": there are ", all, ", must be at least one of them");
+    return space::data_parallel(p.graph(), count, p.space().options().uneven, first);
+}
+
 PARSEARCH_INLINE space::flat_strategy operation_parallel(parallelization const& p) {
     auto const per_node = topology::devices_per_node(p.topology());
     if (per_node == 0) {
@@ -39,6 +46,12 @@ PARSEARCH_INLINE std::vector<space::named_strategy> expert_starts(parallelizatio
     add("expert_parallel", expert_parallel(p));
     if (per_node > 1) add(text("expert_parallel_", per_node), expert_parallel(p, per_node));
     add("table_parallel", table_parallel(p));
+    for (std::size_t count = 1; count < node.size(); count *= 2) add(text("data_parallel_on_", count), data_parallel(p, count));
+    auto const& kind = p.topology().kind;
+    for (std::size_t first = 0, last; first < kind.size(); first = last) {
+        for (last = first + 1; last < kind.size() && kind[last] == kind[first];) ++last;
+        add(text("data_parallel_on_", last - first, "_from_", first), data_parallel(p, last - first, first));
+    }
     return out;
 }
 

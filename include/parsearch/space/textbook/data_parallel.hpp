@@ -24,14 +24,16 @@ namespace detail {
 [[nodiscard]] configuration split_samples(ops::operation const& op, std::int64_t degree, std::int32_t stride = 1, std::int32_t start = 0,
                                           bool uneven = false);
 
-/// Every operator splits its samples over all devices (over the largest divisor of the batch that is not more, but where `uneven`).
-[[nodiscard]] inline flat_strategy data_parallel(graph::dense_graph const& g, std::size_t devices, bool uneven = false) {
+/// Every operator splits its samples over `devices` devices from number `first` on (over the largest divisor of the batch that is not more, but where
+/// `uneven`).
+[[nodiscard]] inline flat_strategy data_parallel(graph::dense_graph const& g, std::size_t devices, bool uneven = false, std::size_t first = 0) {
     flat_strategy s;
-    for (auto const& op : g.operations) s.push_back(split_samples(op, static_cast<std::int64_t>(devices), 1, 0, uneven));
+    for (auto const& op : g.operations)
+        s.push_back(split_samples(op, static_cast<std::int64_t>(devices), 1, static_cast<std::int32_t>(first), uneven));
     return s;
 }
 
-/// Everything on the first device: what a network on slow links may come to.
+/// Everything on the first device.
 [[nodiscard]] inline flat_strategy one_device(graph::dense_graph const& g) {
     flat_strategy s;
     for (auto const& op : g.operations) s.push_back(whole(op));
