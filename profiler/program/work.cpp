@@ -23,7 +23,7 @@ namespace {
 
 using configurations = std::vector<std::pair<std::uint32_t, space::configuration>>;
 
-// What plan compares a search with is measured too: the degrees of experts' strategies, of which not all are in every space.
+// What searches start from is measured too: the degrees of experts' strategies, of which not all are in every space.
 configurations of_experts(parallelization const& problem) {
     configurations out;
     std::set<std::pair<std::uint32_t, std::array<std::int32_t, ops::max_dims>>> known;

@@ -9,6 +9,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -210,9 +211,11 @@ TEST_CASE("problem: experts of space/textbook/textbook_strategies.hpp, for the p
     CHECK(data_parallel(p, 2, 1) == space::data_parallel(p.graph(), 2, false, 1));
     CHECK(data_parallel(p, 4) == data_parallel(p));
     CHECK(support::refusal([&] { return data_parallel(p, 2, 3); }) ==
-          "data_parallel: 2 devices from number 3: there are 4, must be at least one of them");
+          "data_parallel: 2 devices from number 3: must be at least one, and all of the 4 that there are");
     CHECK(support::refusal([&] { return data_parallel(p, 0); }) != "");
     CHECK(support::refusal([&] { return data_parallel(p, 1, 4); }) != "");
+    auto const uneven = make_problem(two_layers(), t, ten, {.space = {.uneven = true}});
+    CHECK(data_parallel(uneven, 3, 1) == space::data_parallel(p.graph(), 3, true, 1));
 }
 
 namespace {
@@ -246,13 +249,25 @@ TEST_CASE("problem: starts are the experts that apply, each once") {
     CHECK(names_of(make_problem(two_layers(), t, ten).named_starts()) == general);
     t.node = {0, 1, 0, 1};
     CHECK(names_of(make_problem(two_layers(), t, ten).named_starts()) == general);
-    // Several kinds: those of one kind.
-    t.node = {0, 0, 0, 1};
-    t.device[1].kind = t.device[2].kind = "other";
-    auto const mixed = make_problem(two_layers(), t, ten);
-    CHECK(names_of(mixed.named_starts()) == names{"data_parallel", "one_weird_trick", "data_parallel_on_1", "data_parallel_on_2",
-                                                  "data_parallel_on_2_from_1", "data_parallel_on_1_from_3"});
-    CHECK(mixed.named_starts()[4].strategy == data_parallel(mixed, 2, 1));
+    // Several kinds: of each the most neighbours from a multiple of their number.
+    auto const of_kinds = [](std::string_view kinds) {
+        auto several = support::mesh(static_cast<std::uint32_t>(kinds.size()));
+        for (std::size_t d = 0; d < kinds.size(); ++d) several.device[d].kind = kinds[d];
+        auto const mixed = make_problem(two_layers(), several, ten);
+        std::vector<std::string> found;
+        for (auto const& start : mixed.named_starts())
+            if (auto const from = start.name.find("_from_"); from != std::string::npos) {
+                auto const first = std::stoul(start.name.substr(from + 6)), count = std::stoul(start.name.substr(17));
+                CHECK(start.strategy == data_parallel(mixed, count, first));
+                found.push_back(start.name.substr(17));
+            }
+        return found;
+    };
+    CHECK(of_kinds("aaaa") == names{});
+    CHECK(of_kinds("aabb") == names{"2_from_2"}); // the first two are there already
+    CHECK(of_kinds("abba") == names{"1_from_1"});
+    CHECK(of_kinds("aaaabbbbbbbbcccc") == names{"4_from_4", "4_from_12"});
+    CHECK(of_kinds("aabbaaaab") == names{"4_from_4", "2_from_2"});
     // A single device: all are the same.
     CHECK(names_of(make_problem(two_layers(), support::mesh(1), ten).named_starts()) == names{"data_parallel"});
 }

@@ -1,11 +1,13 @@
 #include <parsearch/problem/surrogate.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <random>
 
 #include <doctest/doctest.h>
 
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/inception_v3.hpp>
 #include <parsearch/models/mlp.hpp>
@@ -81,7 +83,28 @@ TEST_CASE("candidates are few, of the space or of experts") {
             CHECK(std::find(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(n), candidates[n]) ==
                   candidates.begin() + static_cast<std::ptrdiff_t>(n));
     }
+    auto const now = std::chrono::steady_clock::now();
+    CHECK_THROWS_AS((void)problem.surrogate(20, now), ps::interrupted);
+    auto const in_time = problem.surrogate(20, now + std::chrono::hours{1});
+    CHECK(in_time.space() == surrogate.space());
+    CHECK(in_time.evaluator()(expert) == surrogate.evaluator()(expert));
     CHECK_THROWS_WITH_AS((void)problem.surrogate({.candidates = 0}), "surrogate option candidates is 0: must be at least 1", ps::invalid_input);
+}
+
+TEST_CASE("time ends the making of a surrogate: the start is the answer") {
+    auto const problem = problem_of(ps::models::inception_v3({.batch = 64}), 2, 4);
+    auto const moving = ps::search::with_moves(problem, ps::search::uniform_move{});
+    auto const start = ps::data_parallel(problem);
+    std::mt19937_64 rng{1};
+    auto const check = [&](auto const& p) {
+        static_assert(requires(std::optional<std::chrono::steady_clock::time_point> end) { p.surrogate(std::uint64_t{1}, end); });
+        auto const found = ps::search::dominator_dp(p, start, rng, {.time = std::chrono::milliseconds{1}});
+        CHECK(found.reason == ps::stop_reason::time_budget);
+        CHECK(found.best == start);
+        CHECK(found.stats.evaluations == 1);
+    };
+    check(problem);
+    check(moving);
 }
 
 TEST_CASE("exact search runs on simulated problems and answers no worse than the start") {

@@ -6,12 +6,14 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/search/additive_cost.hpp>
 
 #include "support/external_data.hpp"
@@ -434,6 +436,43 @@ TEST_CASE("of other costs the surrogate is minimised and its answer priced") {
     // The start is the answer where the surrogate's is no better.
     auto const again = dominator_dp(problem, found.best, rng);
     CHECK(again.best == found.best);
+}
+
+namespace {
+// Its surrogate takes all the time that there is, `slow` times; then none.
+struct slow_to_prepare : bottleneck {
+    int slow;
+    int* asked;
+    [[nodiscard]] additive_problem<int> const& surrogate(std::uint64_t = 1, std::optional<std::chrono::steady_clock::time_point> end = {}) const {
+        if (!end) throw ps::interrupted(); // as by a stop token of its own
+        if (++*asked > slow) return sums;
+        std::this_thread::sleep_until(*end);
+        throw ps::interrupted();
+    }
+};
+} // namespace
+
+TEST_CASE("time ends the making of a surrogate, and an observer may grant more") {
+    toys::splitmix rng{1};
+    int asked = 0, granted = 0;
+    slow_to_prepare const problem{{grid(3, 3, 4, 5)}, 1, &asked}, slower{{grid(3, 3, 4, 5)}, 2, &asked};
+    auto const start = problem.sums.first();
+    auto const brief = std::chrono::milliseconds{5};
+    auto const found = dominator_dp(problem, start, rng, {.time = brief});
+    CHECK(found.reason == ps::stop_reason::time_budget);
+    CHECK(found.best == start);
+    CHECK(found.stats.evaluations == 1);
+    CHECK(asked == 1);
+    CHECK_THROWS_AS(dominator_dp(problem, start, rng), ps::interrupted);
+
+    asked = 0;
+    auto const grants = ps::search::on<ps::search::budget_spent>(
+        [&](auto const&) { return std::optional(ps::search::extension{.time = ++granted < 2 ? brief : std::chrono::milliseconds{60'000}}); });
+    auto const more = dominator_dp(slower, start, rng, {.time = brief}, grants);
+    CHECK(asked == 3);
+    CHECK(granted == 2);
+    CHECK(more.reason == ps::stop_reason::exhausted);
+    CHECK(more.cost == dominator_dp(bottleneck(problem), start, rng).cost);
 }
 
 TEST_CASE("data: PaSE's problems are solved to their proven optima") {

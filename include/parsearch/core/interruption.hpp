@@ -6,10 +6,11 @@
 
 namespace parsearch {
 
-/// Thrown by what prices strategies where its stop token asks for an end. Nothing is known of what was priced; what was known before stays.
+/// Thrown by what prices strategies where its stop token or its time asks for an end. Nothing is known of what was priced; what was known before
+/// stays.
 class interrupted : public std::exception {
   public:
-    [[nodiscard]] char const* what() const noexcept override { return "interrupted by a stop token"; }
+    [[nodiscard]] char const* what() const noexcept override { return "interrupted before it could answer"; }
 };
 
 /// Throws `interrupted` where `stop` is requested. For places that are passed some thousands of times a second.

@@ -6,7 +6,6 @@
 
 #include <parsearch/core/interruption.hpp>
 #include <parsearch/pipeline/partition.hpp>
-#include <parsearch/space/textbook/textbook_strategies.hpp>
 
 namespace parsearch::pipeline {
 

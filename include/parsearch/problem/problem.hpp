@@ -2,6 +2,7 @@
 /// `make_problem`: an operator graph, a device topology and a cost oracle become a search problem.
 
 #include <algorithm>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -102,8 +103,8 @@ class parallelization {
 
     /// An additive problem over some of the configurations whose costs resemble the simulated ones, for `search::dominator_dp`. Made anew.
     [[nodiscard]] additive_surrogate surrogate(surrogate_options const& options = {}) const { return {work_, space_, options, stop_}; }
-    [[nodiscard]] additive_surrogate surrogate(std::uint64_t candidates) const {
-        return surrogate(surrogate_options{.candidates = static_cast<std::size_t>(candidates)});
+    [[nodiscard]] additive_surrogate surrogate(std::uint64_t candidates, std::optional<std::chrono::steady_clock::time_point> end = {}) const {
+        return surrogate(surrogate_options{.candidates = static_cast<std::size_t>(candidates), .end = end});
     }
     /// The operators in topological order, for searches that visit them one by one.
     [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return work_->graph.order; }
@@ -290,7 +291,7 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 [[nodiscard]] inline space::flat_strategy data_parallel(parallelization const& p) {
     return space::data_parallel(p.graph(), p.topology().size(), p.space().options().uneven);
 }
-/// On `count` neighbouring devices alone, from number `first`. Throws `invalid_input` where there are not as many.
+/// On `count` neighbouring devices alone, from number `first`. Throws `invalid_input` where `count` is 0 or there are not as many.
 [[nodiscard]] space::flat_strategy data_parallel(parallelization const& p, std::size_t count, std::size_t first = 0);
 [[nodiscard]] inline space::flat_strategy one_weird_trick(parallelization const& p) {
     return space::one_weird_trick(p.graph(), p.topology().size(), p.space().options().uneven);
@@ -320,9 +321,9 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 /// The experts' strategies that apply to `p`, by name, data parallelism first; one that equals an earlier one is left out:
 /// data_parallel, one_weird_trick, operation_parallel where nodes allow it, tensor_parallel_D for every D that divides the devices into groups of
 /// neighbours on one node, expert_parallel over all devices and expert_parallel_D over the D of a node, table_parallel; then fewer devices, which
-/// is what a network on slow links may come to: data_parallel_on_N, the first N = 1, 2, 4, ..., and data_parallel_on_N_from_D, the N
-/// neighbours of one kind from device D, where kinds differ. All are legal on the devices of `p`; they need neither be in its space nor fit its
-/// memory. Complexity: O(operators) for each.
+/// is what a network on slow links may come to: data_parallel_on_N, the first N = 1, 2, 4, ..., and data_parallel_on_N_from_D, of each kind
+/// of several the most neighbours, N, from a device D that is a multiple of N. All are legal on the devices of `p`; they need neither be in its space
+/// nor fit its memory. Complexity: O(operators) for each.
 [[nodiscard]] std::vector<space::named_strategy> expert_starts(parallelization const& p);
 inline std::vector<space::named_strategy> parallelization::named_starts() const {
     std::vector<space::named_strategy> out;

@@ -1,6 +1,8 @@
 #pragma once
 // `make_problem`: an operator graph, a device topology and a cost oracle become a search problem.
 
+#include <bit>
+
 #include <parsearch/problem/problem.hpp>
 
 namespace parsearch {
@@ -8,7 +10,8 @@ namespace parsearch {
 PARSEARCH_INLINE space::flat_strategy data_parallel(parallelization const& p, std::size_t count, std::size_t first) {
     auto const all = p.topology().size();
     if (count == 0 || first >= all || count > all - first)
-        throw invalid_input("data_parallel: ", count, " devices from number ", first, ": there are ", all, ", must be at least one of them");
+        throw invalid_input("data_parallel: ", count, " devices from number ", first, ": must be at least one, and all of the ", all,
+                            " that there are");
     return space::data_parallel(p.graph(), count, p.space().options().uneven, first);
 }
 
@@ -47,11 +50,23 @@ PARSEARCH_INLINE std::vector<space::named_strategy> expert_starts(parallelizatio
     if (per_node > 1) add(text("expert_parallel_", per_node), expert_parallel(p, per_node));
     add("table_parallel", table_parallel(p));
     for (std::size_t count = 1; count < node.size(); count *= 2) add(text("data_parallel_on_", count), data_parallel(p, count));
+    struct block {
+        std::size_t first = 0, count = 0;
+    };
     auto const& kind = p.topology().kind;
+    std::vector<block> of_kind;
     for (std::size_t first = 0, last; first < kind.size(); first = last) {
         for (last = first + 1; last < kind.size() && kind[last] == kind[first];) ++last;
-        add(text("data_parallel_on_", last - first, "_from_", first), data_parallel(p, last - first, first));
+        of_kind.resize(std::max<std::size_t>(of_kind.size(), kind[first] + 1));
+        auto& most = of_kind[kind[first]];
+        // Spaces have neighbours from multiples of their number.
+        auto const from = [&](std::size_t count) { return (first + count - 1) / count * count; };
+        auto count = last - first;
+        if (first % count != 0)
+            for (count = std::bit_floor(count); from(count) + count > last;) count /= 2;
+        if (count > most.count) most = {from(count), count};
     }
+    for (auto const& [first, count] : of_kind) add(text("data_parallel_on_", count, "_from_", first), data_parallel(p, count, first));
     return out;
 }
 

@@ -2,9 +2,11 @@
 /// An additive cost that resembles the simulated one: what exact search minimises in its place.
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <utility>
@@ -23,7 +25,8 @@ class surrogate_terms;
 
 /// What limits an additive surrogate.
 struct surrogate_options {
-    std::size_t candidates = 64; ///< configurations per operator, at least 1; those of experts are beside them
+    std::size_t candidates = 64;                                ///< configurations per operator, at least 1; those of experts are beside them
+    std::optional<std::chrono::steady_clock::time_point> end{}; ///< once it has come, making the tables throws `interrupted`
 };
 
 /// A `SearchProblem` whose evaluator is additive, over some of the configurations of a parallelization. In picoseconds:
@@ -38,7 +41,8 @@ class additive_surrogate {
   public:
     using candidates_type = std::vector<std::vector<space::configuration>>;
 
-    /// Throws `invalid_input` where there is to be no candidate, what the oracle throws, and `interrupted` once `stop` is requested.
+    /// Throws `invalid_input` where there is to be no candidate, what the oracle throws, and `interrupted` once `stop` is requested or
+    /// `options.end` has come.
     /// Complexity: plans each distinct operator once per candidate, each distinct edge once per pair of candidates.
     additive_surrogate(std::shared_ptr<sim::workload const> work, space::strategy_space const& all, surrogate_options const& options = {},
                        std::stop_token const& stop = {});

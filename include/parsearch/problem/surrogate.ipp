@@ -88,7 +88,7 @@ additive_surrogate::make_tables(space::strategy_space const& all, surrogate_opti
         made->candidates.push_back(std::move(chosen));
     }
     surrogate_store store;
-    surrogate_terms terms(work_, stop);
+    surrogate_terms terms(work_, stop, options.end);
     auto const numbers = store.numbers_of(g);
     auto read = store.tables_of(g, numbers, std::move(candidates), [&]() -> auto& { return terms; });
     made->edges = std::move(read.edges);

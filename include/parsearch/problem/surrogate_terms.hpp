@@ -2,15 +2,18 @@
 /// The terms of an additive cost that resembles the simulated one.
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <stop_token>
+#include <optional>
 #include <span>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
@@ -34,9 +37,10 @@ class surrogate_terms {
   public:
     using pricing_type = sim::pricing;
 
-    /// Once `stop` is requested, calls throw `interrupted`.
-    explicit surrogate_terms(std::shared_ptr<sim::workload const> work, std::stop_token stop = {})
-        : planner_(std::move(work)), loads_(planner_.input().topology.links.size()) {
+    /// Once `stop` is requested or `end` has come, calls throw `interrupted`.
+    explicit surrogate_terms(std::shared_ptr<sim::workload const> work, std::stop_token stop = {},
+                             std::optional<std::chrono::steady_clock::time_point> end = {})
+        : planner_(std::move(work)), loads_(planner_.input().topology.links.size()), end_(end) {
         planner_.stop_at(std::move(stop));
     }
     /// With a pricing of an equal topology, and devices and oracle that answer alike: it remembers groups of devices.
@@ -93,9 +97,14 @@ class surrogate_terms {
     /// Of operator `op`, which does `operation`.
     [[nodiscard]] byte_count kept_by_shard(std::uint32_t op, ops::operation const& operation, std::span<std::int32_t const> degrees) const;
 
+    void require_time() const {
+        if (end_ && std::chrono::steady_clock::now() >= *end_) throw interrupted();
+    }
+
     static constexpr std::size_t most_remembered = std::size_t{1} << 26;
     sim::planner planner_;
     link_loads loads_;
+    std::optional<std::chrono::steady_clock::time_point> end_;
 };
 
 } // namespace parsearch

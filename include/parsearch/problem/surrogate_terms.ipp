@@ -10,6 +10,7 @@ namespace parsearch {
 PARSEARCH_INLINE operator_term surrogate_terms::of_operator(std::uint32_t op, space::configuration const& c) {
     auto const& w = planner_.input();
     if (w.graph.operations[op].work == ops::work_class::source) return {};
+    require_time();
     sim::operator_plan p;
     planner_.plan_operator(op, c, p);
     std::map<std::uint32_t, std::int64_t> busy; // by device
@@ -59,7 +60,8 @@ PARSEARCH_INLINE std::vector<picoseconds> surrogate_terms::of_edge(std::uint32_t
         else planner_.place_operator(e.consumer, to[j], read[j]);
     std::vector<bool> brought(to.size(), false);
     for (std::size_t j = 0; j < to.size(); ++j) brought[j] = is_brought(number, to[j]);
-    for (std::size_t i = 0; i < from.size(); ++i)
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        require_time();
         for (std::size_t j = 0; j < to.size(); ++j) {
             if (brought[j]) continue;
             auto const p = planner_.plan_edge(number, from[i], made[i], to[j], read[j]);
@@ -73,6 +75,7 @@ PARSEARCH_INLINE std::vector<picoseconds> surrogate_terms::of_edge(std::uint32_t
             auto const there = awaited(p.forward, &sim::collective_plan::forward), back = awaited(p.backward, &sim::collective_plan::backward);
             out[i * to.size() + j] = picoseconds{saturating_sum(there, back)};
         }
+    }
     if (planner_.table_bytes() > most_remembered) planner_.forget(); // there may be one for each thread
     return out;
 }

@@ -17,6 +17,7 @@
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/cost.hpp>
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/additive/cost_network.hpp>
 #include <parsearch/search/additive/minimise.hpp>
@@ -35,7 +36,9 @@ struct dominator_dp_options {
     /// Bytes that the tables made by the search may take, beside those of the problem and one copy of them.
     std::uint64_t memory = std::uint64_t{1} << 30;
 
-    /// Configurations per operator of a surrogate, where the problem's `surrogate(candidates)` lets the search choose; at least 1.
+    /// Configurations per operator of a surrogate, where the problem's `surrogate(candidates)` lets the search choose; at least 1. Where the
+    /// problem has `surrogate(candidates, end)`, too, `time` limits its making: `end` is an optional time of `std::chrono::steady_clock`, once it
+    /// has come `interrupted` is thrown.
     std::uint64_t candidates = 64;
 
     std::uint64_t progress_interval = 1000; ///< evaluations from one `progress` to the next; 0: none
@@ -71,7 +74,7 @@ template <class P, class S> inline constexpr bool has_additive_costs = AdditiveP
 ///   answer is the best of these and the start. Nothing is proved; reason `exhausted`.
 /// - Evaluations: the start and each better strategy that is found. `rng` is not used; the run is reproducible unless time or a stop token ends it.
 /// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length, a cost that is not a
-///   number, and as `additive::read_tables`.
+///   number, as `additive::read_tables`, and `interrupted` where the problem's own stop token ends the making of its surrogate.
 /// Sources: Jia, Lin, Qi, Aiken, ICML 2018, section 5 (node and edge elimination); Dechter, Bucket elimination, AIJ 1999; and see the headers of
 /// `search/additive`. Complexity: exponential in the width that the order finds (2 for series-parallel graphs: K^3 per operator of K configurations).
 struct dominator_dp_fn {
@@ -93,16 +96,26 @@ struct dominator_dp_fn {
         if constexpr (AdditiveProblem<P, S>) {
             return minimise<true, P, S>(run, problem, options);
         } else if constexpr (HasSurrogate<P, S>) {
-            auto const& surrogate = surrogate_of(problem, options);
-            require_choices(surrogate.space(), run.current(), "dominator_dp: the surrogate");
-            return minimise<false, P, S>(run, surrogate, options);
+            for (;;) { // again where time is over and an observer grants more
+                try {
+                    auto const& surrogate = surrogate_of(problem, options, run.end());
+                    require_choices(surrogate.space(), run.current(), "dominator_dp: the surrogate");
+                    return minimise<false, P, S>(run, surrogate, options);
+                } catch (interrupted const&) {
+                    if (run.time_left() > std::chrono::nanoseconds::zero()) throw; // the problem's own stop token
+                    if (auto const reason = run.due_now()) return run.finish(*reason);
+                }
+            }
         }
     }
 
   private:
-    template <class P> static decltype(auto) surrogate_of(P const& problem, dominator_dp_options const& options) {
-        if constexpr (requires { problem.surrogate(options.candidates); }) return problem.surrogate(options.candidates);
-        else return problem.surrogate();
+    template <class P>
+    static decltype(auto) surrogate_of(P const& problem, dominator_dp_options const& options,
+                                       [[maybe_unused]] std::optional<std::chrono::steady_clock::time_point> end) {
+        if constexpr (!requires { problem.surrogate(options.candidates); }) return problem.surrogate();
+        else if constexpr (!requires { problem.surrogate(options.candidates, end); }) return problem.surrogate(options.candidates);
+        else return problem.surrogate(options.candidates, end);
     }
 
     template <bool proves, class P, class S, class Session, class A>

@@ -468,7 +468,7 @@ template <class... Ms> class portfolio_of {
 };
 
 /// `portfolio(problem, start, rng, options, observers...)`: greedy, mcmc, tempering, and where the problem allows it dominator_dp and, where
-/// there are at most 2^64 strategies, exact. mcmc goes back to its best every 100 proposals, however short its turn. See `portfolio_of`.
+/// there are at most 2^64 strategies, exact. mcmc goes back to its best every 100 proposals, whatever the length of its turn. See `portfolio_of`.
 struct portfolio_fn {
     /// Its members, with `tempered` in the place of tempering.
     template <class Tempering> [[nodiscard]] static auto members_with(Tempering tempered) {

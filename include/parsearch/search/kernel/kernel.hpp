@@ -43,6 +43,8 @@ template <class S, class C, class... Os> class kernel {
     [[nodiscard]] std::uint64_t evaluations_left() const noexcept { return limit_.left(stats_.evaluations); }
     [[nodiscard]] std::chrono::nanoseconds time_left() const { return limit_.time_left(); }
     [[nodiscard]] std::chrono::nanoseconds elapsed() const { return limit_.elapsed(); }
+    /// When the time is over; see `stopping::end`.
+    [[nodiscard]] std::optional<stopping::clock::time_point> end() const { return limit_.end(); }
 
     /// The reason to end now, if any; from then on always that. Where a budget is spent, observers are asked for more, until they grant none; also
     /// where less is left than the next `needed` evaluations, although that is no reason to end.
@@ -62,6 +64,11 @@ template <class S, class C, class... Os> class kernel {
                 refused_ = before == std::pair(reason, evaluations_left()); // also where what is granted is of no use
             }
         return ended_ = reason;
+    }
+    /// The same, where long work that `end` limits was interrupted: the clock is read.
+    [[nodiscard]] std::optional<stop_reason> due_now() {
+        limit_.look_next();
+        return due();
     }
     /// What `price()` answers; nothing, and the search ends, where it throws `interrupted`, as a budget ends it, or `std::bad_alloc`. That evaluation
     /// was counted, and is not any more: the search is that of one evaluation less.

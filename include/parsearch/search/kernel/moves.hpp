@@ -161,15 +161,10 @@ template <class P, class... Ms> class problem_with_moves {
     {
         return problem().order();
     }
-    [[nodiscard]] decltype(auto) surrogate() const
-        requires requires(P const& p) { p.surrogate(); }
-    {
-        return problem().surrogate();
-    }
-    [[nodiscard]] decltype(auto) surrogate(std::uint64_t candidates) const
-        requires requires(P const& p) { p.surrogate(candidates); }
-    {
-        return problem().surrogate(candidates);
+    template <class... Limits>
+        requires requires(P const& p, Limits const&... limits) { p.surrogate(limits...); }
+    [[nodiscard]] decltype(auto) surrogate(Limits const&... limits) const {
+        return problem().surrogate(limits...);
     }
     [[nodiscard]] decltype(auto) starts() const
         requires requires(P const& p) { p.starts(); }

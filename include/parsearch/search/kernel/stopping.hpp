@@ -63,6 +63,12 @@ class stopping {
     void extend(extension const& more);
     /// Evaluations that may still be made.
     [[nodiscard]] std::uint64_t left(std::uint64_t evaluations) const noexcept { return evaluations_ - std::min(evaluations_, evaluations); }
+    /// When the time is over; nothing where it is not limited, or the clock does not count so far.
+    [[nodiscard]] std::optional<clock::time_point> end() const {
+        return time_ < clock::time_point::max() - start_ ? std::optional(start_ + time_) : std::nullopt;
+    }
+    /// The next `due` reads the clock.
+    void look_next() noexcept { steps_left_ = 1; }
     /// Time that is left, at least 0.
     [[nodiscard]] std::chrono::nanoseconds time_left() const { return time_ - std::min(time_, elapsed()); }
 
