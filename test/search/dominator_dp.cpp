@@ -457,7 +457,7 @@ TEST_CASE("time ends the making of a surrogate, and an observer may grant more")
     int asked = 0, granted = 0;
     slow_to_prepare const problem{{grid(3, 3, 4, 5)}, 1, &asked}, slower{{grid(3, 3, 4, 5)}, 2, &asked};
     auto const start = problem.sums.first();
-    auto const brief = std::chrono::milliseconds{5};
+    auto const brief = std::chrono::milliseconds{100};
     auto const found = dominator_dp(problem, start, rng, {.time = brief});
     CHECK(found.reason == ps::stop_reason::time_budget);
     CHECK(found.best == start);
