@@ -28,6 +28,27 @@ PARSEARCH_INLINE space::flat_strategy operation_parallel(parallelization const& 
     return space::operation_parallel(p.graph(), p.topology().size(), per_node, p.space().options().uneven);
 }
 
+namespace detail {
+struct device_block {
+    std::size_t first = 0, count = 0;
+};
+/// Of each kind, by number, the most neighbours that begin at a multiple of their number, as those of spaces do: a whole run of the kind, or a power
+/// of two within one. Linear in the devices.
+inline std::vector<device_block> neighbours_of_each_kind(std::vector<std::uint32_t> const& kind) {
+    std::vector<device_block> out;
+    for (std::size_t first = 0, last; first < kind.size(); first = last) {
+        for (last = first + 1; last < kind.size() && kind[last] == kind[first];) ++last;
+        auto const from = [&](std::size_t count) { return (first + count - 1) / count * count; };
+        auto count = last - first;
+        if (first % count != 0)
+            for (count = std::bit_floor(count); from(count) + count > last;) count /= 2;
+        out.resize(std::max<std::size_t>(out.size(), kind[first] + 1));
+        if (count > out[kind[first]].count) out[kind[first]] = {from(count), count};
+    }
+    return out;
+}
+} // namespace detail
+
 PARSEARCH_INLINE std::vector<space::named_strategy> expert_starts(parallelization const& p) {
     std::vector<space::named_strategy> out;
     auto const add = [&](std::string name, space::flat_strategy s) {
@@ -50,23 +71,8 @@ PARSEARCH_INLINE std::vector<space::named_strategy> expert_starts(parallelizatio
     if (per_node > 1) add(text("expert_parallel_", per_node), expert_parallel(p, per_node));
     add("table_parallel", table_parallel(p));
     for (std::size_t count = 1; count < node.size(); count *= 2) add(text("data_parallel_on_", count), data_parallel(p, count));
-    struct block {
-        std::size_t first = 0, count = 0;
-    };
-    auto const& kind = p.topology().kind;
-    std::vector<block> of_kind;
-    for (std::size_t first = 0, last; first < kind.size(); first = last) {
-        for (last = first + 1; last < kind.size() && kind[last] == kind[first];) ++last;
-        of_kind.resize(std::max<std::size_t>(of_kind.size(), kind[first] + 1));
-        auto& most = of_kind[kind[first]];
-        // Spaces have neighbours from multiples of their number.
-        auto const from = [&](std::size_t count) { return (first + count - 1) / count * count; };
-        auto count = last - first;
-        if (first % count != 0)
-            for (count = std::bit_floor(count); from(count) + count > last;) count /= 2;
-        if (count > most.count) most = {from(count), count};
-    }
-    for (auto const& [first, count] : of_kind) add(text("data_parallel_on_", count, "_from_", first), data_parallel(p, count, first));
+    for (auto const& [first, count] : detail::neighbours_of_each_kind(p.topology().kind))
+        add(text("data_parallel_on_", count, "_from_", first), data_parallel(p, count, first));
     return out;
 }
 
