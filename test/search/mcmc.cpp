@@ -402,7 +402,8 @@ TEST_CASE("starts race: each has its part of a round, the better half goes on") 
     toys::splitmix rng{1};
     priced_starts told;
     // Cold, and no returns: a chain never gets worse, and every event `restarted` is a change of chains.
-    search::mcmc(problem, toys::strategy(6, 0), rng, {.evaluations = 2000, .temperature = 0, .reset_interval = 0, .race_length = 80}, told);
+    search::mcmc(problem, toys::strategy(6, 0), rng,
+                 {.evaluations = 2000, .temperature = 0, .reset_interval = 0, .race_length = 80, .racing_starts = 0}, told);
     REQUIRE(told.costs.size() == 4);
     REQUIRE(told.returned_after.size() == 6);
     CHECK(told.returned_after == std::vector<std::uint64_t>{20, 40, 60, 80, 120, 160});
@@ -411,6 +412,30 @@ TEST_CASE("starts race: each has its part of a round, the better half goes on") 
     CHECK(told.returned_to[3] <= told.returned_to[4]);
     CHECK(told.returned_to[3] <= *std::min_element(told.costs.begin(), told.costs.end()));
     CHECK(told.returned_to[5] <= told.returned_to[3]);
+}
+
+TEST_CASE("starts race: the three cheapest do, in order of their cost") {
+    auto const table = toys::table_problem<double>(toys::make_space(6, 8), 3, true);
+    std::vector<toys::strategy> offered;
+    for (int n = 1; n < 8; ++n) offered.push_back(toys::strategy(6, n));
+    with_starts const problem{table, offered};
+    for (std::size_t const racing : {1u, 2u, 3u, 8u}) {
+        CAPTURE(racing);
+        toys::splitmix rng{1};
+        priced_starts told;
+        search::mcmc(problem, toys::strategy(6, 0), rng,
+                     {.evaluations = 500, .temperature = 0, .reset_interval = 0, .race_length = 240, .racing_starts = racing}, told);
+        REQUIRE(told.costs.size() == 8);
+        auto cheapest = told.costs;
+        if (racing < cheapest.size()) std::ranges::sort(cheapest); // all of them race in the order in which they were priced
+        // The first is gone to before the first proposal where it need not be the given one, and each other after its part of the round.
+        std::size_t const first = racing < cheapest.size() ? 0 : 1;
+        REQUIRE(told.returned_to.size() >= racing - first);
+        for (std::size_t n = first; n < racing; ++n) {
+            CHECK(told.returned_to[n - first] == cheapest[n]);
+            CHECK(told.returned_after[n - first] == n * (240 / racing));
+        }
+    }
 }
 
 TEST_CASE("a good start that the problem offers is found") {

@@ -35,7 +35,8 @@ PARSEARCH_INLINE chain_rules mcmc_fn::rules_of(mcmc_options const& o) {
                             .target_acceptance = o.target_acceptance,
                             .reheat_interval = o.reheat_interval},
             .reset_interval = reset_interval_of(o),
-            .race_length = race_length_of(o)};
+            .race_length = race_length_of(o),
+            .racing_starts = o.racing_starts};
 }
 
 } // namespace parsearch::search

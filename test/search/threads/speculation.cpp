@@ -93,6 +93,7 @@ TEST_CASE("threads: the same chain with random budgets, resets, temperatures and
         if (ps::bernoulli(draw, 0.3)) o.patience = 0.3, o.min_evaluations = 100;
         if (ps::bernoulli(draw, 0.5)) o.random_starts = ps::uniform_index(draw, 6);
         if (ps::bernoulli(draw, 0.5)) o.race_length = 1 + ps::uniform_index(draw, 100);
+        if (ps::bernoulli(draw, 0.5)) o.racing_starts = ps::uniform_index(draw, 6);
         o.relative_temperature = 0.01 * static_cast<double>(ps::uniform_index(draw, 10));
         if (o.relative_temperature == 0) o.target_acceptance = std::nullopt;
         o.reheat_interval = ps::uniform_index(draw, 50);

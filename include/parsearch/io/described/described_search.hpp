@@ -61,6 +61,7 @@ inline constexpr auto described<search::mcmc_options> = boost::hana::make_tuple(
     field("race_length", &search::mcmc_options::race_length,
           "proposals of each round of the race between several starts, at least 1, shared by those that are left; none: a tenth of evaluations, "
           "10 to 10000, and 1000 without a limit of evaluations"),
+    field("racing_starts", &search::mcmc_options::racing_starts, "starts that race, the cheapest of all; 0: all"),
     field("threads", &search::mcmc_options::threads,
           "threads that price proposals ahead; 0: as many as the machine has; the result is the same for any number"));
 

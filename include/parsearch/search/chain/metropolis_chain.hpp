@@ -21,6 +21,7 @@ struct chain_rules {
     temperature_options temperature;
     std::uint64_t reset_interval = 0; ///< proposals from one return to the best to the next; 0: never
     std::uint64_t race_length = 1000; ///< proposals of a round of the race between several starts
+    std::uint64_t racing_starts = 0;  ///< starts that race, the cheapest; 0: all
 };
 
 namespace detail {
@@ -29,6 +30,15 @@ template <class S, class C> struct contender {
     S best;
     C cost;
 };
+
+/// Keeps the `count` cheapest in `race`, in order of their cost; equal ones stay in their order.
+template <class S, class C> void keep_cheapest(std::vector<contender<S, C>>& race, std::size_t count) {
+    auto order = stable_order(race.size(), [&](std::size_t a, std::size_t b) { return race[a].cost < race[b].cost; });
+    order.resize(std::min(order.size(), count));
+    std::vector<contender<S, C>> cheapest;
+    for (auto const n : order) cheapest.push_back(std::move(race[n]));
+    race = std::move(cheapest);
+}
 } // namespace detail
 
 /// For a chain with one start.
@@ -67,22 +77,25 @@ template <class Run, class Drawings, class S, class Others>
         leg_end = race.size() > 1 ? run.stats().proposals + leg : none;
         racing = 0;
     };
-    // Ends the leg of one contender, begins that of the next.
-    auto const hand_over = [&] {
-        leg_end += leg;
-        if (++racing == race.size()) {
-            auto order = stable_order(race.size(), [&](std::size_t a, std::size_t b) { return race[a].cost < race[b].cost; });
-            order.resize((order.size() + 1) / 2);
-            std::vector<detail::contender<S, cost>> better;
-            for (auto const n : order) better.push_back(std::move(race[n]));
-            race = std::move(better);
-            begin_round();
-        }
+    auto const go_to_contender = [&] {
         run.go_to(race[racing].best, race[racing].cost);
         away = false;
         rule.improved();
         drawings.restart();
     };
+    // Ends the leg of one contender, begins that of the next.
+    auto const hand_over = [&] {
+        leg_end += leg;
+        if (++racing == race.size()) {
+            detail::keep_cheapest(race, (race.size() + 1) / 2);
+            begin_round();
+        }
+        go_to_contender();
+    };
+    if (rules.racing_starts > 0 && race.size() > rules.racing_starts) {
+        detail::keep_cheapest(race, rules.racing_starts);
+        go_to_contender();
+    }
     begin_round();
 
     std::uint64_t idle = 0; // attempts in a row that had nothing to price
