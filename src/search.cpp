@@ -1,3 +1,4 @@
+#include <parsearch/search/additive/budget.ipp>
 #include <parsearch/search/additive/elimination_plan.ipp>
 #include <parsearch/search/additive/factor.ipp>
 #include <parsearch/search/additive/minimise.ipp>

@@ -50,8 +50,6 @@ struct search_line {
 };
 
 inline search_line const partition_line{"partition", "of plans: textbook plans, then the best of them improved step by step"};
-inline search_line const priced_memory_line{"priced_memory",
-                                            "of tables with a budget: exact minima with a price on memory, then single changes; gives a bound"};
 
 class arena {
   public:

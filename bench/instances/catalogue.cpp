@@ -17,6 +17,7 @@
 #include <parsearch/topology/nodes.hpp>
 
 #include "../additive/generate.hpp"
+#include "../additive/shard_bytes.hpp"
 #include "random_networks.hpp"
 
 namespace bench {
@@ -118,23 +119,6 @@ catalogued random(std::string group, random_network_options const& o, char const
         ps::text("random-", o.layers, "-", devices, "-", o.seed), std::move(group),
         ps::text("a random network of ", o.layers, " layers, batch ", o.batch, ", seed ", o.seed), [o] { return random_network(o).make(); },
         [cluster_name] { return preset(cluster_name); }, options);
-}
-
-// Bytes of a shard under these degrees: its parts of weights with their gradients and Adam's states, and of outputs.
-ps::byte_count shard_bytes(ps::ops::operation const& op, std::span<std::int32_t const> degrees) {
-    auto const part = [&](ps::ops::operand const& o) {
-        std::int64_t elements = 1;
-        for (auto const& a : o.axes) {
-            std::int64_t parts = 1;
-            for (auto const& t : a.terms) parts *= degrees[t.dim];
-            elements *= (a.extent + parts - 1) / parts;
-        }
-        return elements;
-    };
-    ps::byte_count bytes = 0;
-    for (auto const& w : op.weights) bytes += part(w) * (ps::ops::size_of(w.type) + 4 + 8);
-    for (auto const& o : op.outputs) bytes += part(o) * ps::ops::size_of(o.type);
-    return bytes;
 }
 
 /// The additive costs of a network: of each operator up to so many configurations, and those of experts (`additive_surrogate`). `budget`: where it is

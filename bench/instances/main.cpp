@@ -324,7 +324,7 @@ void improve_one(request const& asked, known_instances& known, catalogued const&
     auto const part = *asked.improve / 8;
     auto const* const network = std::get_if<ps::io::network_instance>(&made.instance.of);
     bool const of_plans = network && network->asks == ps::io::instance_question::plan; // whose bounds are of some plans alone
-    for (auto const* const name : {"dominator_dp", "priced_memory", "exact"})
+    for (auto const* const name : {"dominator_dp", "exact"})
         if (!of_plans) go(name, part, 1, true);
     for (std::uint64_t seed = 2; left() > 0 && !k.proved() && seed < 1000; ++seed) {
         go("mcmc", part, seed, seed % 2 == 0);

@@ -2,14 +2,16 @@
 #include <algorithm>
 #include <utility>
 
+#include <parsearch/search/budgeted_cost.hpp>
+
 #include "arena.hpp"
-#include "budgeted.hpp"
 #include "run_search.hpp"
 
 namespace bench {
 namespace {
 
 using ps::search::numbered_strategy;
+using budgeted_problem = ps::search::budgeted_problem<ps::picoseconds>;
 
 class tables final : public arena {
   public:
@@ -19,10 +21,8 @@ class tables final : public arena {
     }
 
     [[nodiscard]] std::vector<search_line> searches() const override {
-        if (!of_.budget) return lines_of<ps::search::additive_problem<ps::picoseconds>, numbered_strategy>(ps::io::searches);
-        auto out = lines_of<budgeted_problem, numbered_strategy>(ps::io::searches);
-        out.push_back(priced_memory_line);
-        return out;
+        return of_.budget ? lines_of<budgeted_problem, numbered_strategy>(ps::io::searches)
+                          : lines_of<ps::search::additive_problem<ps::picoseconds>, numbered_strategy>(ps::io::searches);
     }
     [[nodiscard]] std::vector<textbook_solution> const& textbook() const override { return textbook_; }
     [[nodiscard]] std::size_t devices() const override { return 0; }
@@ -30,9 +30,9 @@ class tables final : public arena {
     [[nodiscard]] solved run(std::string_view search, limits const& given, solution const* start) const override {
         auto const& from = std::get<numbered_strategy>(start ? *start : textbook_.front().of);
         auto const cost = cost_of(ps::io::judge(of_, from));
-        auto made = !of_.budget                 ? run_entry(ps::io::searches, search, of_.costs, from, cost, given)
-                    : search == "priced_memory" ? run_recorded(priced_memory_fn{}, budgeted_problem(of_), from, cost, priced_memory_options{}, given)
-                                                : run_entry(ps::io::searches, search, budgeted_problem(of_), from, cost, given);
+        auto made = of_.budget
+                        ? run_entry(ps::io::searches, search, budgeted_problem({of_.costs.costs(), of_.memory, *of_.budget}), from, cost, given)
+                        : run_entry(ps::io::searches, search, of_.costs, from, cost, given);
         made.row.search = search;
         return {std::move(made.row), std::move(made.found.best)};
     }

@@ -32,6 +32,7 @@
 #include <parsearch/problem/tied.hpp>
 
 #include <parsearch/search/additive_cost.hpp>
+#include <parsearch/search/budgeted_cost.hpp>
 #include <parsearch/search/dominator_dp.hpp>
 #include <parsearch/search/exact.hpp>
 #include <parsearch/search/exhaustive.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-/// The concept `AdditiveEvaluator`: a cost that is a sum over operators and over pairs of operators.
+/// The concept `AdditiveEvaluator`: a cost that is a sum over operators and over pairs of operators; with a budget of memory, `BudgetedEvaluator`.
 
 #include <concepts>
 #include <cstddef>
@@ -7,6 +7,7 @@
 
 #include <parsearch/concepts/evaluator.hpp>
 #include <parsearch/core/ranges.hpp>
+#include <parsearch/core/units.hpp>
 
 namespace parsearch {
 
@@ -37,6 +38,15 @@ concept TabledEvaluator = AdditiveEvaluator<E, S, C> && requires(E& e, std::size
     { *std::ranges::data(e.edge_costs(number)) } -> std::convertible_to<cost_t<E, S> const&>;
     requires SizedRandomAccessRange<decltype(e.operator_costs(number))>;
     requires SizedRandomAccessRange<decltype(e.edge_costs(number))>;
+};
+
+/// An additive evaluator with a budget of memory: `e.operator_memory(op, c)` are the bytes that configuration `c` of `op` takes, not negative. A
+/// strategy whose bytes add up to more than `e.memory_budget()` is infeasible: calling `e` answers infinity for it, and the sum of the terms for all
+/// others.
+template <class E, class S, class C>
+concept BudgetedEvaluator = AdditiveEvaluator<E, S, C> && requires(E& e, std::size_t number, C const& c) {
+    { e.operator_memory(number, c) } -> std::convertible_to<byte_count>;
+    { e.memory_budget() } -> std::convertible_to<byte_count>;
 };
 
 } // namespace parsearch

@@ -17,8 +17,10 @@
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/cost.hpp>
+#include <parsearch/core/error.hpp>
 #include <parsearch/core/interruption.hpp>
 #include <parsearch/core/random.hpp>
+#include <parsearch/search/additive/budget.hpp>
 #include <parsearch/search/additive/cost_network.hpp>
 #include <parsearch/search/additive/minimise.hpp>
 #include <parsearch/search/kernel/choices.hpp>
@@ -68,6 +70,8 @@ template <class P, class S> inline constexpr bool has_additive_costs = AdditiveP
 /// - Reason `proved_optimal`: no strategy of the space costs less than the answer, and `lower_bound` is its cost. An answer of infinite cost
 ///   proves that no strategy of the space is feasible. Sums of integers and durations are exact; of floating-point costs, two strategies whose
 ///   costs differ by rounding alone may be taken for each other. Other cost types are compared by `cost_traits::value`.
+/// - Where there is a budget of memory (`BudgetedEvaluator`), of the strategies that keep it; costs are integers or durations of integers. See
+///   `additive::minimise_within`.
 /// - Where the tables do not fit into `memory`: mini-bucket bounds and depth-first branch and bound, which tell better strategies and better
 ///   bounds as they find them. `lower_bound` is the best bound when the budget ends; `cost - lower_bound` is the gap.
 /// - Of a problem whose costs are not additive, its `surrogate()` is minimised and what comes of it priced with the problem's evaluator: the
@@ -118,6 +122,20 @@ struct dominator_dp_fn {
         else return problem.surrogate(options.candidates, end);
     }
 
+    template <class X, class E> static additive::memory_limit memory_limit_of(X const& space, E& evaluator) {
+        additive::memory_limit out{{}, evaluator.memory_budget()};
+        for (std::size_t op = 0; op < space.size(); ++op) {
+            auto& of = out.memory.emplace_back();
+            for (std::size_t n = 0, size = choice_count(space, op); n < size; ++n) {
+                of.push_back(evaluator.operator_memory(op, choice(space, op, n)));
+                if (of.back() < 0)
+                    throw invalid_input("dominator_dp: operator_memory(", op, ", configuration number ", n, ") is ", of.back(),
+                                        ": must not be negative");
+            }
+        }
+        return out;
+    }
+
     template <bool proves, class P, class S, class Session, class A>
     static auto minimise(Session& run, A const& problem, dominator_dp_options const& options) {
         using cost = problem_cost_t<A, S>;
@@ -142,7 +160,17 @@ struct dominator_dp_fn {
         auto const bound = [&](cost const& least) {
             if constexpr (proves) run.raise_bound(std::min(least, run.best_cost()));
         };
-        bool const complete = additive::minimise(tables, static_cast<double>(options.memory), found, bound, stop);
+        auto const bytes = static_cast<double>(options.memory);
+        bool complete = false;
+        if constexpr (BudgetedEvaluator<evaluator_t<A>, S, problem_configuration_t<A>>) {
+            auto const least = [&](std::int64_t n) {
+                if (auto const c = additive::to_cost<cost>(additive::wide_integer{n})) bound(*c);
+            };
+            complete = additive::minimise_within(additive::whole_tables(tables, "dominator_dp"), memory_limit_of(space, evaluator), bytes,
+                                                 {.found = found, .bound = least, .stop = stop});
+        } else {
+            complete = additive::minimise(tables, bytes, found, bound, stop);
+        }
         if (complete && !ended) {
             if constexpr (proves) run.raise_bound(run.best_cost());
             return run.finish(proves ? stop_reason::proved_optimal : stop_reason::exhausted);

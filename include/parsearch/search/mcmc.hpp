@@ -93,10 +93,9 @@ inline void fix_derived(mcmc_options& o) noexcept {
 /// strategy seen.
 ///
 /// - One proposal takes one evaluation; one that changes nothing takes none.
-/// - Several starts (the given one, those of the problem, random ones) are all priced, in this order. Then the `racing_starts` cheapest race: in
-/// rounds
-///   of `race_length` proposals a chain from each has an equal part, the best half (rounded up) goes on from the best it has seen with twice
-///   as much, until one is left, which has the rest (successive halving; Jamieson, Talwalkar, AISTATS 2016).
+/// - Several starts (the given one, those of the problem, random ones) are all priced, in this order. Then the `racing_starts` cheapest race:
+///   in rounds of `race_length` proposals a chain from each has an equal part, the best half (rounded up) goes on from the best it has seen
+///   with twice as much, until one is left, which has the rest (successive halving; Jamieson, Talwalkar, AISTATS 2016).
 /// - The acceptance is drawn first, as the greatest cost that will be accepted, which incremental evaluators get as bound.
 ///   The chain is the same with plain and incremental evaluators, for any number of threads, and on every platform.
 /// - Costs of `cost_traits::infinity()` are infeasible: from an infeasible start every proposal is accepted until one is

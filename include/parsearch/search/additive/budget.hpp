@@ -1,0 +1,94 @@
+#pragma once
+/// Minimises an additive cost within a budget of memory.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <parsearch/core/compiled.hpp>
+#include <parsearch/core/cost.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/units.hpp>
+#include <parsearch/search/additive/cost_network.hpp>
+#include <parsearch/search/additive/number.hpp>
+#include <parsearch/search/additive/solver.hpp>
+
+namespace parsearch::search::additive {
+
+/// Bytes by operator and configuration number, and how many a strategy may take.
+struct memory_limit {
+    std::vector<std::vector<byte_count>> memory; ///< none negative
+    byte_count budget = 0;
+
+    /// At most 2^63 - 1.
+    [[nodiscard]] byte_count of(std::span<std::uint32_t const> choices) const noexcept {
+        byte_count bytes = 0;
+        for (std::size_t op = 0; op < memory.size(); ++op) bytes = saturating_sum(bytes, memory[op][choices[op]]);
+        return bytes;
+    }
+};
+
+/// A price on memory: an amount of cost per byte, as a fraction, so that what is derived of it is exact.
+struct memory_price {
+    std::int64_t amount = 0, bytes = 1; ///< not negative; `bytes` above 0
+
+    /// What `n` bytes cost, rounded down; nothing where that is 2^60 or more.
+    [[nodiscard]] std::optional<std::int64_t> of(byte_count n) const noexcept {
+        auto const whole = wide_integer{amount} * n / bytes;
+        return whole < (wide_integer{1} << 60) ? std::optional(static_cast<std::int64_t>(whole)) : std::nullopt;
+    }
+};
+
+/// What a search within a budget tells and asks.
+struct budget_calls {
+    std::function<void(std::span<std::uint32_t const> choices)> found; ///< a feasible strategy, better than all before
+    std::function<void(std::int64_t least)> bound;                     ///< no feasible strategy costs less
+    std::function<bool(phase)> stop;                                   ///< whether to end
+};
+
+/// Minimises the sum of `tables` over the strategies that take at most `limit.budget` bytes; both must outlive the call. Answers whether it is
+/// complete: then the last strategy found is the best, and where none was found none is feasible. `bytes` limits the tables that are made.
+///
+/// Lagrangian relaxation first: exact minima of cost + price * memory, at prices that the solutions on both sides of the budget tell, until none lies
+/// between (Handler, Zang, A dual algorithm for the constrained shortest path problem, Networks 10, 1980). The best of them bounds all;
+/// `label_search` closes what gap there is. Terms and their sums must be below 2^60. Complexity: some ten minima, as those of `minimise`, and the
+/// labels.
+[[nodiscard]] bool minimise_within(cost_tables<std::int64_t> const& tables, memory_limit const& limit, double bytes, budget_calls const& calls);
+
+/// The terms as 64-bit integers. Throws `invalid_input` where their largest add up to 2^60 or more.
+template <class C> [[nodiscard]] cost_tables<std::int64_t> whole_tables(cost_tables<C> const& tables, std::string_view algorithm) {
+    static_assert(counts_integers<C>, "a budget of memory needs costs that are integers, or durations of integers");
+    constexpr auto most = wide_integer{1} << 60;
+    wide_integer sum = 0;
+    auto const copy = [&](numbers<C> const& terms) {
+        std::vector<std::int64_t> out(terms.size);
+        wide_integer largest = 0;
+        for (std::size_t n = 0; n < terms.size; ++n) {
+            auto const exact = to_number<wide_integer>(terms.data[n]);
+            if (number<wide_integer>::is_infinite(exact)) {
+                out[n] = cost_traits<std::int64_t>::infinity();
+            } else {
+                largest = std::max(largest, exact < 0 ? -exact : exact);
+                out[n] = static_cast<std::int64_t>(exact);
+            }
+        }
+        if ((sum += largest) >= most)
+            throw invalid_input(algorithm, ": the largest terms of the tables add up to 2^60 or more: with a budget of memory it must be less");
+        return numbers<std::int64_t>(std::move(out));
+    };
+    cost_tables<std::int64_t> out;
+    for (auto const& op : tables.operators) out.operators.push_back(copy(op));
+    for (auto const& e : tables.edges) out.edges.push_back({e.ends, copy(e.costs)});
+    return out;
+}
+
+} // namespace parsearch::search::additive
+
+#ifndef PARSEARCH_COMPILED
+#include <parsearch/search/additive/budget.ipp>
+#endif
