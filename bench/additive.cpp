@@ -1,18 +1,26 @@
-// How long exact search takes on additive problems: dominator_dp on problems of PaSE's format, or made here. Prints a table and writes
-// the rows as JSON. A row is the fastest of some runs, from the tables in memory to the strategy; its memory is the most that the
-// process held, problem included, since the row began, so that rows are best measured one per process.
+// How long exact search takes on additive problems: dominator_dp on problems of PaSE's format, of Llama 70B on meshes of devices with a budget of
+// memory, or made here. Prints a table and writes the rows as JSON. A row is the fastest of some runs, from the tables in memory to the strategy; its
+// memory is the most that the process held, problem included, since the row began, so that rows are best measured one per process.
 //
-//   additive [--generate inception|transformer] [FILE...]     (see --help)
+//   additive [--generate inception|transformer] [--mesh 8x8]... [FILE...]     (see --help)
+// additive.py compares with solvers of integer programs.
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <random>
+#include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,10 +28,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <parsearch/io/instances/instance.hpp>
+#include <parsearch/search/budgeted_cost.hpp>
 #include <parsearch/search/dominator_dp.hpp>
 
 #include "../test/support/pase.hpp"
 #include "additive/generate.hpp"
+#include "additive/mesh_tables.hpp"
 #include "guarded.hpp"
 #include "write_file.hpp"
 
@@ -33,8 +44,10 @@ namespace {
 using problem_type = ps::search::additive_problem<double>;
 
 struct request {
-    std::vector<std::string> files;
-    std::string generate;
+    std::vector<std::string> files, meshes;
+    std::string generate, write;
+    int layers = 80;
+    double budget = 80; // GB
     std::size_t vertices = 250, limit = 600;
     int devices = 6; // log2
     std::uint64_t seed = 1;
@@ -61,7 +74,7 @@ double peak_memory() {
 }
 void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
-nlohmann::json measure(std::string const& name, problem_type const& problem, request const& asked) {
+template <class P> nlohmann::json measure(std::string const& name, P const& problem, request const& asked) {
     ps::search::dominator_dp_options options{.memory = static_cast<std::uint64_t>(asked.memory * 1048576)};
     if (asked.time) options.time = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(*asked.time));
     std::mt19937_64 rng{asked.seed};
@@ -83,17 +96,58 @@ nlohmann::json measure(std::string const& name, problem_type const& problem, req
                        {"edges", problem.costs().edges().size()},
                        {"configurations", most},
                        {"table_megabytes", static_cast<double>(terms) * 8e-6},
-                       {"best", found.cost},
+                       {"best", ps::cost_traits<decltype(found.cost)>::value(found.cost)},
                        {"lower_bound", nullptr},
                        {"proved", found.ended == ps::stop_reason::proved_optimal},
                        {"reason", name_of(found.reason)},
                        {"seconds", seconds},
                        {"peak_memory_mib", peak_memory()},
                        {"times_pase", nullptr}};
-    if (found.lower_bound) row["lower_bound"] = *found.lower_bound;
+    if (found.lower_bound) row["lower_bound"] = ps::cost_traits<decltype(found.cost)>::value(*found.lower_bound);
     for (auto const& p : pase_times)
         if (name.ends_with(ps::text(p.name, ".bin"))) row["times_pase"] = p.seconds / seconds;
     return row;
+}
+
+/// The extents of a mesh such as 8x8 or 4x4x4. Throws `invalid_input` where it is none.
+std::vector<std::int32_t> mesh_of(std::string const& given) {
+    std::vector<std::int32_t> out;
+    std::istringstream in(given);
+    for (std::string part; std::getline(in, part, 'x');) {
+        int n = 0;
+        auto const [end, bad] = std::from_chars(part.data(), part.data() + part.size(), n);
+        if (bad != std::errc{} || end != part.data() + part.size() || n < 2 || n > 4096)
+            throw ps::invalid_input("--mesh ", given, ": '", part, "' must be a number of devices from 2 to 4096");
+        out.push_back(n);
+    }
+    std::int64_t devices = 1;
+    for (auto const n : out) devices *= n;
+    if (out.empty() || out.size() > 3 || given.ends_with('x') || devices > 1 << 20)
+        throw ps::invalid_input("--mesh ", given, ": must have one to three axes, such as 8x8, and at most 2^20 devices");
+    return out;
+}
+
+/// The problem as an instance, so that other programs can read it: costs rounded to whole ones.
+void write_instance(std::string const& folder, std::string const& name, ps::io::table_instance tables) {
+    write_file(folder + '/' + name + ".json", [&](auto& out) {
+        ps::io::write_instance_json(out, {.name = name, .group = "additive", .description = "a problem of bench/additive", .of = std::move(tables)});
+    });
+}
+ps::io::table_instance rounded(problem_type const& problem) {
+    auto const whole = [](std::span<double const> list) {
+        std::vector<ps::picoseconds> out;
+        for (auto const c : list) out.push_back(std::isinf(c) ? ps::cost_traits<ps::picoseconds>::infinity() : ps::picoseconds{std::llround(c)});
+        return out;
+    };
+    auto const& costs = problem.costs();
+    std::vector<std::string> names;
+    std::vector<std::vector<ps::picoseconds>> own, of_pairs;
+    for (std::size_t op = 0; op < costs.size(); ++op) {
+        names.push_back(ps::text('v', op));
+        own.push_back(whole(costs.operator_costs(op)));
+    }
+    for (std::size_t e = 0; e < costs.edges().size(); ++e) of_pairs.push_back(whole(costs.edge_costs(e)));
+    return {.names = std::move(names), .costs = ps::search::additive_problem<ps::picoseconds>({std::move(own), costs.edges(), std::move(of_pairs)})};
 }
 
 void print_head() {
@@ -119,6 +173,12 @@ int run(int argc, char** argv) {
     app.add_option("--devices-log2", asked.devices, "devices that a configuration of the one made may take")
         ->capture_default_str()
         ->check(CLI::Range(1, 12));
+    app.add_option("--mesh", asked.meshes,
+                   "Llama 70B with a batch of 8 on a mesh of H100s, 8x8 or 4x4x4 say; the last axis is NVLink, the others are InfiniBand");
+    app.add_option("--layers", asked.layers, "of the Llama")->capture_default_str()->check(CLI::Range(1, 1000));
+    app.add_option("--budget", asked.budget, "GB of memory of a device of the mesh")->capture_default_str()->check(CLI::Range(0.001, 1e6));
+    app.add_option("--write", asked.write,
+                   "writes each problem to this folder, as a file of format parsearch.instance, costs rounded to whole numbers");
     app.add_option("--seed", asked.seed, "of the one made")->capture_default_str();
     app.add_option("--memory", asked.memory, "MiB that the search's tables may take")->capture_default_str()->check(CLI::Range(1.0, 1e6));
     app.add_option("--time", asked.time, "seconds after which a search ends")->check(CLI::NonNegativeNumber);
@@ -126,13 +186,17 @@ int run(int argc, char** argv) {
     // The last one counts: bench/run names a file before the user may.
     app.add_option("--out", asked.out, "the rows, as JSON")->capture_default_str()->take_last();
     CLI11_PARSE(app, argc, argv);
-    if (asked.files.empty() && asked.generate.empty()) throw ps::invalid_input("nothing to solve: name files, or --generate a problem");
+    if (asked.files.empty() && asked.meshes.empty() && asked.generate.empty())
+        throw ps::invalid_input("nothing to solve: name files, or a --mesh, or --generate a problem");
 
     nlohmann::json rows = nlohmann::json::array();
     print_head();
     auto const add = [&](std::string const& name, auto const& make) {
         forget_peak();
-        rows.push_back(measure(name, make(), asked));
+        auto const problem = make();
+        rows.push_back(measure(name, problem, asked));
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(problem)>, problem_type>)
+            if (!asked.write.empty()) write_instance(asked.write, std::filesystem::path(name).stem().string(), rounded(problem));
         print(rows.back());
         std::fflush(stdout);
         write_rows(asked.out, rows);
@@ -143,6 +207,13 @@ int run(int argc, char** argv) {
             return generate(asked.generate == "inception" ? inception_like(asked.vertices) : transformer_like(asked.vertices), asked.devices,
                             asked.limit, asked.seed);
         });
+    for (auto const& mesh : asked.meshes) {
+        auto const graph = llama_of(asked.layers);
+        auto const name = ps::text("llama-70b-", mesh);
+        auto tables = mesh_tables(graph, h100_mesh(mesh_of(mesh))).within(static_cast<ps::byte_count>(asked.budget * 1e9));
+        add(name, [&] { return ps::search::budgeted_problem<ps::picoseconds>({tables.costs.costs(), tables.memory, *tables.budget}); });
+        if (!asked.write.empty()) write_instance(asked.write, name, std::move(tables));
+    }
     double total = 0;
     for (auto const& r : rows) total += r["seconds"].get<double>();
     fmt::print("{} problems, {:.3f} ms in all; wrote {}\n", rows.size(), total * 1e3, asked.out);

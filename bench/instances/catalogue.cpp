@@ -17,6 +17,7 @@
 #include <parsearch/topology/nodes.hpp>
 
 #include "../additive/generate.hpp"
+#include "../additive/mesh_tables.hpp"
 #include "../additive/shard_bytes.hpp"
 #include "random_networks.hpp"
 
@@ -121,6 +122,13 @@ catalogued random(std::string group, random_network_options const& o, char const
         [cluster_name] { return preset(cluster_name); }, options);
 }
 
+/// Somebody would fit it into the memory first: of each operator what takes the least.
+ps::search::numbered_strategy least_memory(ps::io::table_instance const& tables) {
+    ps::search::numbered_strategy out;
+    for (auto const& of : tables.memory) out.push_back(static_cast<std::uint32_t>(std::ranges::min_element(of) - of.begin()));
+    return out;
+}
+
 /// The additive costs of a network: of each operator up to so many configurations, and those of experts (`additive_surrogate`). `budget`: where it is
 /// above 0, this share of the memory that data parallelism takes.
 made_instance tables_of(std::string const& name, std::string const& group, std::string const& what, graph const& g, named const& on,
@@ -168,15 +176,29 @@ made_instance tables_of(std::string const& name, std::string const& group, std::
         for (std::size_t op = 0; op < problem.size(); ++op) most += memory[op][first->second[op]];
         tables.budget = static_cast<ps::byte_count>(budget * static_cast<double>(most));
         tables.memory = std::move(memory);
-        // Somebody would fit it into the memory first: of each operator what takes the least.
-        ps::search::numbered_strategy least;
-        for (auto const& of : tables.memory) least.push_back(static_cast<std::uint32_t>(std::ranges::min_element(of) - of.begin()));
-        out.starts.emplace_back("least memory", std::move(least));
+        out.starts.emplace_back("least memory", least_memory(tables));
     }
     return out;
 }
 catalogued tables(std::string name, std::string model, char const* cluster_name, std::size_t candidates, double budget) {
     auto make = [=] { return tables_of(name, "additive", "zoo:" + model, ps::io::make_model(model), preset(cluster_name), candidates, budget); };
+    return {name, "additive", std::move(make)};
+}
+
+/// Llama 70B, or some of its layers, on a mesh of H100s with so many GB of memory.
+catalogued meshed(std::string name, int layers, std::vector<std::int32_t> mesh, double gigabytes) {
+    auto make = [=]() -> made_instance {
+        auto const graph = llama_of(layers);
+        mesh_tables const made(graph, h100_mesh(mesh));
+        made_instance out{
+            .instance = {.name = name,
+                         .group = "additive",
+                         .description = ps::text(layers, " layers of Llama 70B, 8 sequences of 4096, on a mesh of H100s with ", gigabytes, " GB"),
+                         .of = made.within(static_cast<ps::byte_count>(gigabytes * 1e9))}};
+        auto const& tables = std::get<ps::io::table_instance>(out.instance.of);
+        out.starts = {{"data_parallel", made.data_parallel()}, {"least memory", least_memory(tables)}};
+        return out;
+    };
     return {name, "additive", std::move(make)};
 }
 
@@ -267,6 +289,10 @@ std::vector<catalogued> all() {
                    "fabric:torus,servers=27,gpus_per_server=1,degree=6,interface=100Gbps,device=a100", 16, budget));
         add(tables("nmt-tables" + with, "nmt,steps=8,batch=64", "2x4xp100", 24, budget));
     }
+    add(meshed("llama-mesh-8x8-80", 80, {8, 8}, 80));
+    add(meshed("llama-mesh-8x8-40", 80, {8, 8}, 40));
+    add(meshed("llama-mesh-16x16-40", 80, {16, 16}, 40));
+    add(meshed("llama-mesh-4x4x4-8", 8, {4, 4, 4}, 8));
 
     network_options const whole_plans{.asks = instance_question::plan, .problem = rejecting()};
     auto const plan = [&](char const* name, char const* model, char const* on) { add(zoo(name, "plans", model, on, whole_plans)); };

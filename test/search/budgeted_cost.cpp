@@ -1,6 +1,7 @@
 #include <parsearch/search/budgeted_cost.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -27,6 +28,9 @@ static_assert(ps::BudgetedEvaluator<budgeted_cost<std::int64_t>, numbered_strate
 static_assert(ps::TabledEvaluator<budgeted_cost<std::int64_t>, numbered_strategy, std::uint32_t>);
 static_assert(!ps::BudgetedEvaluator<additive_cost<std::int64_t>, numbered_strategy, std::uint32_t>);
 static_assert(ps::SearchProblem<budgeted_problem<ps::picoseconds>, numbered_strategy>);
+static_assert(ps::search::has_additive_costs<budgeted_problem<ps::picoseconds>, numbered_strategy>);
+// A price on memory needs whole numbers: a portfolio does without the exact search.
+static_assert(!ps::search::has_additive_costs<budgeted_problem<double>, numbered_strategy>);
 
 namespace {
 
@@ -160,6 +164,9 @@ TEST_CASE("the answer is the least of all strategies that keep the budget") {
     check_random<std::int64_t>({.infinite = true}, 40'000, support::cases(500u));
     check_random<std::int64_t>({.infinite = true, .dense = true}, 50'000, support::cases(500u));
     check_random<ps::picoseconds>({.largest_memory = 1, .operators = 9, .configurations = 3}, 60'000, support::cases(200u));
+    // Prices far below one a byte, which rounding makes nothing of.
+    check_random<std::int64_t>({.largest_cost = 2, .largest_memory = 400}, 65'000, support::cases(3000u));
+    check_random<std::int64_t>({.largest_cost = 1, .largest_memory = 20, .operators = 5, .configurations = 4}, 75'000, support::cases(3000u));
     // Sums of 8-bit integers that are finite, and sums that no double holds.
     check_random<std::int8_t>({.largest_cost = 4, .least_cost = -4, .operators = 5}, 70'000, support::cases(300u));
     check_random<std::int64_t>(
@@ -256,19 +263,122 @@ TEST_CASE("a chain of equal layers agrees with a table over its memory") {
     }
 }
 
+TEST_CASE("operators that all depend on each other agree with a knapsack, where the choices at the open end fit no number") {
+    for (std::uint64_t seed = 0; seed < support::cases(24u); ++seed) {
+        CAPTURE(seed);
+        toys::splitmix rng{seed};
+        std::size_t const operators = 24, configurations = 12;
+        auto const largest = 3 + below(rng, 2000), bytes = 3 + below(rng, 300);
+        std::vector<std::vector<std::int64_t>> own(operators);
+        std::vector<std::vector<ps::byte_count>> memory(operators);
+        ps::byte_count budget = 0;
+        for (std::size_t op = 0; op < operators; ++op) {
+            for (std::size_t c = 0; c < configurations; ++c) {
+                own[op].push_back(static_cast<std::int64_t>(below(rng, largest)));
+                memory[op].push_back(static_cast<ps::byte_count>(below(rng, bytes)));
+            }
+            budget += *std::ranges::min_element(memory[op]) + static_cast<ps::byte_count>(below(rng, bytes / 3));
+        }
+        std::vector<std::int64_t> least(static_cast<std::size_t>(budget) + 1, 0);
+        for (std::size_t op = 0; op < operators; ++op) {
+            std::vector<std::int64_t> next(least.size(), std::numeric_limits<std::int64_t>::max());
+            for (std::size_t c = 0; c < configurations; ++c)
+                for (auto b = static_cast<std::size_t>(memory[op][c]); b < next.size(); ++b)
+                    if (auto const before = least[b - static_cast<std::size_t>(memory[op][c])]; before < std::numeric_limits<std::int64_t>::max())
+                        next[b] = std::min(next[b], before + own[op][c]);
+            least = std::move(next);
+        }
+        std::vector<ps::operator_pair> edges;
+        for (std::size_t b = 1; b < operators; ++b)
+            for (std::size_t a = 0; a < b; ++a) edges.push_back({a, b});
+        std::vector<std::vector<std::int64_t>> const nothing(edges.size(), std::vector<std::int64_t>(configurations * configurations, 0));
+        budgeted_problem<std::int64_t> const problem({{std::move(own), std::move(edges), nothing}, std::move(memory), budget});
+        // Little memory, so that labels are thinned out within a step.
+        auto const found = dominator_dp(problem, problem.first(), rng, {.memory = std::uint64_t{1} << 20});
+        REQUIRE(found.cost >= least.back());
+        REQUIRE(*found.lower_bound <= least.back());
+        if (found.ended == ps::stop_reason::proved_optimal) REQUIRE(found.cost == least.back());
+    }
+}
+
+TEST_CASE("costs that a price all but cancels are told apart") {
+    for (std::uint64_t seed = 0; seed < support::cases(300u); ++seed) {
+        CAPTURE(seed);
+        toys::splitmix rng{seed};
+        auto const each = std::int64_t{1} << (44 + below(rng, 7)); // what a byte saves
+        std::vector<std::vector<std::int64_t>> own(3 + below(rng, 4));
+        std::vector<std::vector<ps::byte_count>> memory(own.size());
+        ps::byte_count most = 0;
+        for (std::size_t op = 0; op < own.size(); ++op) {
+            for (std::size_t c = 0, size = 2 + below(rng, 3); c < size; ++c) {
+                memory[op].push_back(static_cast<ps::byte_count>(below(rng, 100)));
+                own[op].push_back(-each * memory[op].back() + static_cast<std::int64_t>(below(rng, 1000)));
+            }
+            most += *std::ranges::max_element(memory[op]);
+        }
+        auto const budget = static_cast<ps::byte_count>(below(rng, static_cast<std::size_t>(most) + 1));
+        budgeted_problem<std::int64_t> const problem({{std::move(own), {}, {}}, std::move(memory), budget});
+        auto const found = dominator_dp(problem, problem.first(), rng);
+        REQUIRE(found.cost == least_of_all(problem));
+        REQUIRE(found.ended == ps::stop_reason::proved_optimal);
+    }
+}
+
+TEST_CASE("a price that rounding makes nothing of proves nothing") {
+    budgeted_problem<int> const problem(
+        {additive_cost<int>({{0, 0}, {1, 1}, {1, 1, 0}, {1, 1, 1}}, {}, {}), {{8, 5}, {8, 8}, {9, 12, 16}, {19, 11, 6}}, 35});
+    toys::splitmix rng{1};
+    auto const found = dominator_dp(problem, problem.first(), rng);
+    CHECK(found.cost == least_of_all(problem));
+    CHECK(found.ended == ps::stop_reason::proved_optimal);
+}
+
+TEST_CASE("time ends what no table can hold") {
+    toys::splitmix rng{1};
+    std::vector<std::vector<std::int64_t>> own(100), of_edges;
+    std::vector<std::vector<ps::byte_count>> memory(own.size());
+    std::vector<ps::operator_pair> edges;
+    for (std::size_t b = 0; b < own.size(); ++b) {
+        for (std::int64_t c = 0; c < 6; ++c) {
+            memory[b].push_back(c);
+            own[b].push_back(5 - c);
+        }
+        for (std::size_t a = 0; a < b; ++a) {
+            edges.push_back({a, b});
+            auto& table = of_edges.emplace_back();
+            for (int n = 0; n < 36; ++n) table.push_back(static_cast<std::int64_t>(below(rng, 1000)));
+        }
+    }
+    budgeted_problem<std::int64_t> const problem({{std::move(own), std::move(edges), std::move(of_edges)}, std::move(memory), 200});
+    auto const found = dominator_dp(problem, problem.first(), rng, {.time = std::chrono::milliseconds(100)});
+    CHECK(found.ended == ps::stop_reason::time_budget);
+    CHECK(problem.costs().memory_of(found.best) <= 200);
+    CHECK(found.stats.seconds < 20);
+}
+
 namespace {
 /// Terms of one's own, of configurations that are no numbers.
 struct lodgings {
     int operator()(std::vector<std::string> const& s) const {
-        if (operator_memory(0, s[0]) + operator_memory(1, s[1]) > memory_budget()) return std::numeric_limits<int>::max();
+        if (!forgets && operator_memory(0, s[0]) + operator_memory(1, s[1]) > memory_budget()) return std::numeric_limits<int>::max();
         return operator_cost(0, s[0]) + operator_cost(1, s[1]) + edge_cost(0, s[0], s[1]);
     }
     int operator_cost(std::size_t, std::string const& c) const { return 10 - static_cast<int>(c.size()); }
     std::vector<ps::operator_pair> edges() const { return {{0, 1}}; }
     int edge_cost(std::size_t, std::string const& a, std::string const& b) const { return a == b ? 0 : 3; }
     ps::byte_count operator_memory(std::size_t, std::string const& c) const { return least + static_cast<ps::byte_count>(c.size()); }
-    ps::byte_count memory_budget() const { return 9; }
-    ps::byte_count least = 0;
+    ps::byte_count memory_budget() const { return budget; }
+    ps::byte_count least = 0, budget = 9;
+    bool forgets = false; ///< its own budget
+};
+/// Whose bytes are unsigned, and without a limit.
+struct unsigned_lodgings {
+    int operator()(std::vector<std::string> const& s) const { return operator_cost(0, s[0]) + operator_cost(1, s[1]); }
+    int operator_cost(std::size_t, std::string const& c) const { return 10 - static_cast<int>(c.size()); }
+    std::vector<ps::operator_pair> edges() const { return {}; }
+    int edge_cost(std::size_t, std::string const&, std::string const&) const { return 0; }
+    std::size_t operator_memory(std::size_t, std::string const& c) const { return c.size(); }
+    std::size_t memory_budget() const { return std::numeric_limits<std::size_t>::max(); }
 };
 } // namespace
 
@@ -284,7 +394,13 @@ TEST_CASE("an evaluator of one's own with a budget") {
     CHECK(ps::search::exact(problem, std::vector<std::string>{"hut", "hut"}, rng).cost == found.cost);
     CHECK(ps::search::portfolio(problem, std::vector<std::string>{"hut", "hut"}, rng, {.evaluations = 100}).cost == found.cost);
     CHECK_THROWS_WITH_AS(dominator_dp(ps::search_problem{rooms, lodgings{.least = -10}}, std::vector<std::string>{"hut", "hut"}, rng),
-                         "dominator_dp: operator_memory(0, configuration number 0) is -7: must not be negative", ps::invalid_input);
+                         "dominator_dp: operator_memory(0, configuration number 0) is -7 bytes: must be from 0 to 2^50", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(dominator_dp(ps::search_problem{rooms, lodgings{.budget = -1}}, std::vector<std::string>{"hut", "hut"}, rng),
+                         "dominator_dp: memory_budget() is -1 bytes: must not be negative", ps::invalid_input);
+    CHECK_THROWS_WITH_AS(dominator_dp(ps::search_problem{rooms, lodgings{.forgets = true}}, std::vector<std::string>{"mansion", "hut"}, rng),
+                         "dominator_dp: the evaluator answers 13 for a start of 10 bytes: must be infinity, as the budget is 9", ps::invalid_input);
+    auto const boundless = dominator_dp(ps::search_problem{rooms, unsigned_lodgings{}}, std::vector<std::string>{"hut", "hut"}, rng);
+    CHECK(boundless.best == std::vector<std::string>{"mansion", "mansion"});
 }
 
 TEST_CASE("terms too large for a price are refused, and a stop ends the search") {

@@ -7,7 +7,6 @@
 
 #include <parsearch/concepts/evaluator.hpp>
 #include <parsearch/core/ranges.hpp>
-#include <parsearch/core/units.hpp>
 
 namespace parsearch {
 
@@ -40,13 +39,13 @@ concept TabledEvaluator = AdditiveEvaluator<E, S, C> && requires(E& e, std::size
     requires SizedRandomAccessRange<decltype(e.edge_costs(number))>;
 };
 
-/// An additive evaluator with a budget of memory: `e.operator_memory(op, c)` are the bytes that configuration `c` of `op` takes, not negative. A
+/// An additive evaluator with a budget of memory: `e.operator_memory(op, c)` are the bytes that configuration `c` of `op` takes, from 0 to 2^50. A
 /// strategy whose bytes add up to more than `e.memory_budget()` is infeasible: calling `e` answers infinity for it, and the sum of the terms for all
 /// others.
 template <class E, class S, class C>
 concept BudgetedEvaluator = AdditiveEvaluator<E, S, C> && requires(E& e, std::size_t number, C const& c) {
-    { e.operator_memory(number, c) } -> std::convertible_to<byte_count>;
-    { e.memory_budget() } -> std::convertible_to<byte_count>;
+    { e.operator_memory(number, c) } -> std::integral;
+    { e.memory_budget() } -> std::integral;
 };
 
 } // namespace parsearch

@@ -35,7 +35,7 @@ struct dominator_dp_options {
     std::optional<std::uint64_t> evaluations{};     ///< see `budget`
     std::stop_token stop{};                         ///< see `budget`
 
-    /// Bytes that the tables made by the search may take, beside those of the problem and one copy of them.
+    /// Bytes that the tables made by the search may take, beside those of the problem and one copy of them, two with a budget.
     std::uint64_t memory = std::uint64_t{1} << 30;
 
     /// Configurations per operator of a surrogate, where the problem's `surrogate(candidates)` lets the search choose; at least 1. Where the
@@ -59,8 +59,13 @@ template <class P, class S>
 concept HasSurrogate = SearchProblem<P, S> && requires(P const& p) { p.surrogate(); } && AdditiveProblem<surrogate_t<P>, S> &&
                        std::convertible_to<problem_configuration_t<surrogate_t<P>>, problem_configuration_t<P>>;
 
+/// The costs of `P`, which has a budget, can be priced; those of a problem without one need not.
+template <class P, class S>
+inline constexpr bool can_price_memory =
+    !BudgetedEvaluator<evaluator_t<P>, S, problem_configuration_t<P>> || additive::counts_integers<problem_cost_t<P, S>>;
+
 /// What `dominator_dp` accepts.
-template <class P, class S> inline constexpr bool has_additive_costs = AdditiveProblem<P, S> || HasSurrogate<P, S>;
+template <class P, class S> inline constexpr bool has_additive_costs = (AdditiveProblem<P, S> && can_price_memory<P, S>) || HasSurrogate<P, S>;
 
 /// `dominator_dp(problem, start, rng, options, observers...)`: the best strategy of an additive problem, proved.
 ///
@@ -88,7 +93,7 @@ struct dominator_dp_fn {
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R&, dominator_dp_options const& options = {},
                                                       Os&&... observers) const {
         static_assert(
-            has_additive_costs<P, S>,
+            AdditiveProblem<P, S> || HasSurrogate<P, S>,
             "dominator_dp: the problem's costs are not additive: its evaluator must have operator_cost, edges and edge_cost (see the concept "
             "AdditiveEvaluator), or the problem a surrogate() whose evaluator has them");
         validate(options);
@@ -122,18 +127,16 @@ struct dominator_dp_fn {
         else return problem.surrogate(options.candidates, end);
     }
 
-    template <class X, class E> static additive::memory_limit memory_limit_of(X const& space, E& evaluator) {
-        additive::memory_limit out{{}, evaluator.memory_budget()};
-        for (std::size_t op = 0; op < space.size(); ++op) {
-            auto& of = out.memory.emplace_back();
-            for (std::size_t n = 0, size = choice_count(space, op); n < size; ++n) {
-                of.push_back(evaluator.operator_memory(op, choice(space, op, n)));
-                if (of.back() < 0)
-                    throw invalid_input("dominator_dp: operator_memory(", op, ", configuration number ", n, ") is ", of.back(),
-                                        ": must not be negative");
-            }
-        }
-        return out;
+    /// Throws where the evaluator does not keep its own budget.
+    template <class Session, class E> static void require_budget_kept(Session const& run, E& evaluator, byte_count budget, std::size_t operators) {
+        using traits = cost_traits<std::remove_cvref_t<decltype(run.current_cost())>>;
+        if (!(run.current_cost() < traits::infinity())) return;
+        byte_count bytes = 0;
+        for (std::size_t op = 0; op < operators; ++op)
+            bytes = saturating_sum(bytes, additive::bytes_of(evaluator.operator_memory(op, configuration_of(run.current(), op))));
+        if (bytes > budget)
+            throw invalid_input("dominator_dp: the evaluator answers ", traits::value(run.current_cost()), " for a start of ", bytes,
+                                " bytes: must be infinity, as the budget is ", budget);
     }
 
     template <bool proves, class P, class S, class Session, class A>
@@ -160,13 +163,23 @@ struct dominator_dp_fn {
         auto const bound = [&](cost const& least) {
             if constexpr (proves) run.raise_bound(std::min(least, run.best_cost()));
         };
+        using evaluator_type = evaluator_t<A>;
+        using configuration = problem_configuration_t<A>;
+        constexpr bool takes_memory = requires(evaluator_type& e, configuration const& c) { e.operator_memory(std::size_t{}, c); };
+        constexpr bool limits_memory = requires(evaluator_type& e) { e.memory_budget(); };
+        constexpr bool budgeted = BudgetedEvaluator<evaluator_type, S, configuration>;
+        static_assert(budgeted || !(takes_memory || limits_memory),
+                      "dominator_dp: an evaluator with a budget must have both operator_memory and memory_budget, which answer integers (see the "
+                      "concept BudgetedEvaluator)");
         auto const bytes = static_cast<double>(options.memory);
         bool complete = false;
-        if constexpr (BudgetedEvaluator<evaluator_t<A>, S, problem_configuration_t<A>>) {
+        if constexpr (budgeted) {
             auto const least = [&](std::int64_t n) {
                 if (auto const c = additive::to_cost<cost>(additive::wide_integer{n})) bound(*c);
             };
-            complete = additive::minimise_within(additive::whole_tables(tables, "dominator_dp"), memory_limit_of(space, evaluator), bytes,
+            auto const limit = additive::read_memory(space, evaluator, "dominator_dp");
+            if constexpr (proves) require_budget_kept(run, evaluator, limit.budget, space.size());
+            complete = additive::minimise_within(additive::whole_tables(tables, "dominator_dp"), limit, bytes,
                                                  {.found = found, .bound = least, .stop = stop});
         } else {
             complete = additive::minimise(tables, bytes, found, bound, stop);

@@ -1,48 +1,24 @@
 #pragma once
 /// Minimises an additive cost within a budget of memory.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
-#include <type_traits>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
-#include <parsearch/core/units.hpp>
 #include <parsearch/search/additive/cost_network.hpp>
+#include <parsearch/search/additive/memory_limit.hpp>
 #include <parsearch/search/additive/number.hpp>
 #include <parsearch/search/additive/solver.hpp>
 
 namespace parsearch::search::additive {
-
-/// Bytes by operator and configuration number, and how many a strategy may take.
-struct memory_limit {
-    std::vector<std::vector<byte_count>> memory; ///< none negative
-    byte_count budget = 0;
-
-    /// At most 2^63 - 1.
-    [[nodiscard]] byte_count of(std::span<std::uint32_t const> choices) const noexcept {
-        byte_count bytes = 0;
-        for (std::size_t op = 0; op < memory.size(); ++op) bytes = saturating_sum(bytes, memory[op][choices[op]]);
-        return bytes;
-    }
-};
-
-/// A price on memory: an amount of cost per byte, as a fraction, so that what is derived of it is exact.
-struct memory_price {
-    std::int64_t amount = 0, bytes = 1; ///< not negative; `bytes` above 0
-
-    /// What `n` bytes cost, rounded down; nothing where that is 2^60 or more.
-    [[nodiscard]] std::optional<std::int64_t> of(byte_count n) const noexcept {
-        auto const whole = wide_integer{amount} * n / bytes;
-        return whole < (wide_integer{1} << 60) ? std::optional(static_cast<std::int64_t>(whole)) : std::nullopt;
-    }
-};
 
 /// What a search within a budget tells and asks.
 struct budget_calls {

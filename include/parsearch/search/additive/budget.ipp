@@ -6,6 +6,7 @@
 
 #include <parsearch/search/additive/budget.hpp>
 #include <parsearch/search/additive/labels.hpp>
+#include <parsearch/search/additive/memory_limit.hpp>
 #include <parsearch/search/additive/minimise.hpp>
 
 namespace parsearch::search::additive {
@@ -20,8 +21,12 @@ class budget_solver {
 
     bool run() {
         std::vector<std::uint32_t> least;
-        for (auto const& of : limit_.memory) {
-            least.push_back(static_cast<std::uint32_t>(std::ranges::min_element(of) - of.begin()));
+        for (std::size_t op = 0; op < limit_.memory.size(); ++op) {
+            auto const& of = limit_.memory[op];
+            std::uint32_t first = 0;
+            for (std::uint32_t c = 1; c < of.size(); ++c)
+                if (of[c] < of[first] || (of[c] == of[first] && tables_.operators[op][c] < tables_.operators[op][first])) first = c;
+            least.push_back(first);
             most_ = saturating_sum(most_, *std::ranges::max_element(of));
         }
         if (limit_.of(least) > limit_.budget) return true;
@@ -32,12 +37,12 @@ class budget_solver {
         std::optional<corner> within;
         if (auto const c = cost_of(least)) within = corner{*c, limit_.of(least), std::move(least)};
         auto const price = close_in(*over, within);
-        if (stopped_ || !price) return !stopped_;
+        if (stopped_) return false;
         if (within) {
             mix(over->choices, within->choices);
             mix(within->choices, over->choices);
         }
-        return find_within(*price);
+        return lower_ >= upper_ || find_within(price);
     }
 
   private:
@@ -48,6 +53,9 @@ class budget_solver {
         std::vector<std::uint32_t> choices;
     };
 
+    [[nodiscard]] std::int64_t edge_cost(cost_tables<std::int64_t>::edge const& e, std::span<std::uint32_t const> choices) const {
+        return e.costs[choices[e.ends.from] * tables_.operators[e.ends.to].size + choices[e.ends.to]];
+    }
     [[nodiscard]] std::optional<std::int64_t> cost_of(std::span<std::uint32_t const> choices) const {
         std::int64_t sum = 0;
         for (std::size_t op = 0; op < choices.size(); ++op) {
@@ -56,7 +64,7 @@ class budget_solver {
             sum += c;
         }
         for (auto const& e : tables_.edges) {
-            auto const c = e.costs[choices[e.ends.from] * tables_.operators[e.ends.to].size + choices[e.ends.to]];
+            auto const c = edge_cost(e, choices);
             if (c >= cost_traits<std::int64_t>::infinity()) return {};
             sum += c;
         }
@@ -109,8 +117,8 @@ class budget_solver {
         return corner{*cost_of(best), limit_.of(best), std::move(best)};
     }
 
-    /// Prices from solutions on both sides of the budget, until none lies between: the last of them, or nothing where the best is known.
-    [[nodiscard]] std::optional<memory_price> close_in(corner& over, std::optional<corner>& within) {
+    /// Prices from solutions on both sides of the budget, until none lies between: the last of them.
+    [[nodiscard]] memory_price close_in(corner& over, std::optional<corner>& within) {
         memory_price price{};
         // Where what takes least is not allowed, a price that is high enough finds what is.
         for (std::int64_t high = std::max<std::int64_t>(1, over.cost < 0 ? -over.cost : over.cost); !within && high < std::int64_t{1} << 60;
@@ -133,17 +141,43 @@ class budget_solver {
             if (found->memory > limit_.budget) over = *std::move(found);
             else within = std::move(found);
         }
-        return within ? std::nullopt : std::optional(price);
+        return price;
     }
 
-    /// Offers what has the choices of `a` up to some operator and those of `b` behind it: where both are minima at one price, so is all but the seam.
+    /// Offers the best that has the choices of `a` up to some operator and those of `b` behind it: where both are minima at one price, so is all but
+    /// the seam. Complexity: O(operators + edges).
     void mix(std::vector<std::uint32_t> const& a, std::vector<std::uint32_t> const& b) {
+        std::vector<std::vector<std::size_t>> edges_of(tables_.operators.size());
+        for (std::size_t n = 0; n < tables_.edges.size(); ++n)
+            for (auto const op : {tables_.edges[n].ends.from, tables_.edges[n].ends.to}) edges_of[op].push_back(n);
         auto both = b;
-        for (std::size_t op = 0; op + 1 < a.size(); ++op) {
-            if (both[op] == a[op]) continue;
+        std::int64_t cost = 0, infinite = 0; // of the terms that are finite, and how many are not
+        auto const add = [&](std::int64_t term, std::int64_t times) {
+            if (term < cost_traits<std::int64_t>::infinity()) cost += times * term;
+            else infinite += times;
+        };
+        auto const add_of = [&](std::size_t op, std::int64_t times) {
+            add(tables_.operators[op][both[op]], times);
+            for (auto const n : edges_of[op]) add(edge_cost(tables_.edges[n], both), times);
+        };
+        for (std::size_t op = 0; op < both.size(); ++op) add(tables_.operators[op][both[op]], 1);
+        for (auto const& e : tables_.edges) add(edge_cost(e, both), 1);
+        wide_integer memory = 0;
+        for (std::size_t op = 0; op < both.size(); ++op) memory += limit_.memory[op][both[op]];
+        auto least = upper_;
+        std::size_t best = both.size();
+        for (std::size_t op = 0; op < both.size(); ++op) {
+            add_of(op, -1);
+            memory += limit_.memory[op][a[op]] - limit_.memory[op][both[op]];
             both[op] = a[op];
-            offer(both);
+            add_of(op, 1);
+            if (infinite > 0 || memory > limit_.budget || cost >= least) continue;
+            least = cost;
+            best = op;
         }
+        if (best == both.size()) return;
+        std::copy(b.begin() + static_cast<std::ptrdiff_t>(best) + 1, b.end(), both.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+        offer(both);
     }
 
     [[nodiscard]] bool find_within(memory_price const& price) {

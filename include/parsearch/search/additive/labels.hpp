@@ -14,8 +14,8 @@
 
 #include <parsearch/core/units.hpp>
 #include <parsearch/search/additive/bucket_elimination.hpp>
-#include <parsearch/search/additive/budget.hpp>
 #include <parsearch/search/additive/cost_network.hpp>
+#include <parsearch/search/additive/memory_limit.hpp>
 
 namespace parsearch::search::additive {
 
@@ -46,26 +46,27 @@ template <class N> class label_search {
 
     /// Answers whether all was searched: then no feasible strategy costs less than the least known, `upper` in the beginning.
     [[nodiscard]] bool run(std::int64_t upper, label_calls const& calls) {
-        elimination<N> made = eliminated();
-        if (!made.run(nullptr, calls.stop)) return false;
-        if (number<N>::is_infinite(made.constant())) return true;
-        look_at(made.plan());
-        // Of a step all labels, and up to five times as many of the next; of each step before where they came from.
-        auto const most =
-            static_cast<std::size_t>(std::max(8.0, bytes_ / 2 / static_cast<double>(6 * sizeof(label) + sizeof(origin) * steps_.size())));
+        auto made = eliminated(calls.stop);
+        if (!made || !made->run(nullptr, calls.stop)) return false;
+        if (number<N>::is_infinite(made->constant())) return true;
+        // Two lists of labels, before they are thinned out, and of each step where its labels came from.
+        auto const of_one = static_cast<double>(8 * sizeof(label) + sizeof(origin) * steps_.size());
+        auto const most = static_cast<std::size_t>(std::clamp(bytes_ / 2 / of_one, 8.0, 0x1p31));
         for (std::size_t width = 1024;; width *= 8) {
-            auto const left_out = pass(made, std::min(width, most), upper, calls);
+            auto const left_out = pass(*made, std::min(width, most), upper, calls);
             if (!left_out) return false;
-            if (number<N>::is_infinite(*left_out)) return true;
-            calls.bound(static_cast<std::int64_t>(*left_out) - *price_.of(limit_.budget));
+            if (*left_out == none) return true;
+            calls.bound(*left_out - *price_.of(limit_.budget));
             if (width >= most) return false;
         }
     }
 
   private:
+    static constexpr auto none = std::numeric_limits<std::int64_t>::max();
+
     struct label {
-        std::uint64_t end; ///< the choices of the operators that open terms depend on, as one number
-        N bound, cost;     ///< priced, and without the price; both with the messages of all later buckets
+        std::uint64_t end;        ///< the choices of the operators that later terms depend on, as one number
+        std::int64_t bound, cost; ///< priced, and without the price; both with the messages of all later buckets
         byte_count memory;
         std::uint32_t parent, choice;
         [[nodiscard]] auto key() const noexcept { return std::tie(end, cost, memory, parent, choice); }
@@ -81,8 +82,9 @@ template <class N> class label_search {
         bool counts = true;             ///< the choices of `end` fit one number
     };
 
-    /// By number, the other way round, or in `elimination_order`: where the choices of `end`, or the messages, are the fewest.
-    [[nodiscard]] elimination<N> eliminated() {
+    /// Eliminates by number, the other way round, or in `elimination_order`: in the order with the fewest choices of open ends, which no exact
+    /// message exceeds. Nothing where it was stopped.
+    [[nodiscard]] std::optional<elimination<N>> eliminated(std::function<bool()> const& stop) {
         std::vector<table_scope> scopes;
         std::vector<factor<N>> factors;
         std::vector<std::uint32_t> forward;
@@ -93,67 +95,82 @@ template <class N> class label_search {
         for (auto const& p : net_.pairs) factors.push_back({{p.from, p.to}, p.costs, 0});
         for (auto const& f : factors) scopes.push_back(f.scope);
         std::vector<std::uint32_t> const backward(forward.rbegin(), forward.rend());
-        std::optional<elimination_plan> best;
-        double least = std::numeric_limits<double>::infinity();
-        for (auto const& order : {forward, backward, elimination_order(sizes_, scopes, forward, order_by::entries)}) {
-            auto plan = plan_elimination(sizes_, scopes, order);
-            look_at(plan);
-            double ends = 0;
-            for (auto const& s : steps_) {
-                double n = 1;
-                for (auto const v : s.end) n *= sizes_[v];
-                ends += n;
+        std::vector<std::uint32_t> best;
+        double fewest = 0;
+        for (auto const& order : {elimination_order(sizes_, scopes, forward, order_by::entries), forward, backward}) {
+            if (stop()) return {};
+            if (auto const ends = look_at(order); best.empty() || ends < fewest) {
+                fewest = ends;
+                best = order;
             }
-            ends = std::max(ends, plan.entries);
-            if (best && ends >= least) continue;
-            least = ends;
-            best = std::move(plan);
         }
-        double entries = best->largest;
-        while ((best->entries + best->largest) * static_cast<double>(sizeof(N)) > bytes_ / 2 && entries > 1)
-            best = plan_elimination(sizes_, scopes, best->order, entries /= 4);
-        return elimination<N>(sizes_, std::move(factors), *std::move(best));
+        look_at(best);
+        // Messages that are too large are split from the start: an exact plan of them takes long to make.
+        double entries = std::max(1.0, bytes_ / 2 / static_cast<double>(sizeof(N)));
+        for (;;) {
+            if (stop()) return {};
+            auto plan = plan_elimination(sizes_, scopes, best, entries);
+            if ((plan.entries + plan.largest) * static_cast<double>(sizeof(N)) <= bytes_ / 2 || entries <= 1)
+                return elimination<N>(sizes_, std::move(factors), std::move(plan));
+            entries /= 4;
+        }
     }
 
-    void look_at(elimination_plan const& plan) {
-        std::size_t const depth = plan.order.size();
-        std::vector<std::size_t> position(depth);
-        for (std::size_t p = 0; p < depth; ++p) position[plan.order[p]] = p;
-        steps_.assign(depth, {});
-        std::vector<std::uint32_t> open; // variables of given factors in the buckets so far
+    /// Fills the steps of an order, and answers the number of choices of all open ends. Complexity: O((operators + pairs) * open ends).
+    double look_at(std::vector<std::uint32_t> const& order) {
+        std::vector<std::size_t> position(order.size());
+        for (std::size_t p = 0; p < order.size(); ++p) position[order[p]] = p;
+        std::vector<std::vector<std::uint32_t>> neighbours(order.size());
+        for (auto const& p : net_.pairs) {
+            neighbours[p.from].push_back(p.to);
+            neighbours[p.to].push_back(p.from);
+        }
+        steps_.assign(order.size(), {});
+        std::vector<std::uint32_t> open; // later operators that share a term with an earlier one
+        std::vector<bool> is_open(order.size(), false);
         byte_count least = 0;
-        for (std::size_t p = 0; p < depth; ++p) {
+        double all = 0;
+        for (std::size_t p = 0; p < order.size(); ++p) {
+            auto const v = order[p];
             steps_[p].least_after = least;
-            least = saturating_sum(least, *std::ranges::min_element(limit_.memory[plan.order[p]]));
+            least = saturating_sum(least, *std::ranges::min_element(limit_.memory[v]));
+            // What is chosen at this position and before it, as choices go backwards.
+            steps_[p].end = open;
             double product = 1;
-            for (auto const v : open)
-                if (position[v] >= p) {
-                    steps_[p].end.push_back(v);
-                    product *= sizes_[v];
-                }
+            for (auto const x : open) product *= sizes_[x];
             steps_[p].counts = product < 0x1p62;
-            for (auto const n : plan.buckets[p])
-                if (n < sizes_.size() + net_.pairs.size() && n >= sizes_.size())
-                    for (auto const v : {net_.pairs[n - sizes_.size()].from, net_.pairs[n - sizes_.size()].to})
-                        if (!detail::holds(open, v)) open.push_back(v);
+            all += product;
+            std::erase(open, v);
+            for (auto const x : neighbours[v])
+                if (position[x] > p && !is_open[x]) {
+                    is_open[x] = true;
+                    open.push_back(x);
+                }
         }
+        return all;
     }
 
-    /// Answers the least bound that was left out, infinity where none was; nothing where it was stopped.
-    [[nodiscard]] std::optional<N> pass(elimination<N> const& made, std::size_t width, std::int64_t& upper, label_calls const& calls) {
+    /// Answers the least bound that was left out, `none` where none was; nothing where it was stopped.
+    [[nodiscard]] std::optional<std::int64_t> pass(elimination<N> const& made, std::size_t width, std::int64_t& upper, label_calls const& calls) {
         auto const& order = made.plan().order;
         std::size_t const depth = order.size();
-        N const of_budget = static_cast<N>(*price_.of(limit_.budget));
-        N left_out = number<N>::infinity();
-        std::vector<label> labels{{0, made.constant(), made.constant(), 0, 0, 0}}, next;
+        auto const of_budget = *price_.of(limit_.budget), constant = static_cast<std::int64_t>(made.constant());
+        auto const hopeless = [&](std::int64_t bound) { return bound - of_budget >= upper; };
+        auto left_out = none;
+        std::vector<label> labels{{0, constant, constant, 0, 0, 0}}, next;
+        auto const most = 4 * width + *std::ranges::max_element(sizes_) + 1;
+        labels.reserve(most);
+        next.reserve(most);
         std::vector<std::vector<origin>> origins(depth); // of the labels that were kept at each step
         std::vector<std::uint32_t> chosen(sizes_.size(), 0);
         std::vector<N> row;
-        std::vector<std::uint32_t> cheapest; // choices in order of `row`
+        std::vector<std::int64_t> above;     // what each choice adds to the bound
+        std::vector<std::uint32_t> cheapest; // choices in order of that
         for (std::size_t p = depth; p-- > 0;) {
             auto const v = order[p];
             auto const& memory = limit_.memory[v];
             next.clear();
+            std::uint64_t unlike = 0;
             for (std::size_t n = 0; n < labels.size(); ++n) {
                 auto const& l = labels[n];
                 if (n % 1024 == 0 && calls.stop()) return {};
@@ -162,21 +179,22 @@ template <class N> class label_search {
                     made.row_of(p, chosen, row);
                     N const sent = made.sent_by(p, chosen);
                     cheapest.clear();
+                    above.assign(row.size(), none);
                     for (std::uint32_t k = 0; k < row.size(); ++k)
                         if (!number<N>::is_infinite(row[k])) {
-                            row[k] -= sent;
+                            above[k] = static_cast<std::int64_t>(row[k] - sent);
                             cheapest.push_back(k);
                         }
-                    std::ranges::sort(cheapest, [&](auto a, auto b) { return row[a] < row[b] || (row[a] == row[b] && a < b); });
+                    std::ranges::sort(cheapest, [&](auto a, auto b) { return above[a] < above[b] || (above[a] == above[b] && a < b); });
                 }
                 for (auto const k : cheapest) {
-                    N const bound = l.bound + row[k];
-                    if (bound - of_budget >= static_cast<N>(upper)) break;
+                    auto const bound = l.bound + above[k];
+                    if (hopeless(bound)) break;
                     auto const bytes = saturating_sum(l.memory, memory[k]);
                     if (saturating_sum(bytes, steps_[p].least_after) > limit_.budget) continue;
                     chosen[v] = k;
-                    N const cost = l.cost + row[k] - static_cast<N>(*price_.of(memory[k]));
-                    next.push_back({end_of(p, chosen, next.size()), bound, cost, bytes, static_cast<std::uint32_t>(n), k});
+                    auto const cost = l.cost + above[k] - *price_.of(memory[k]);
+                    next.push_back({end_of(p, chosen, unlike++), bound, cost, bytes, static_cast<std::uint32_t>(n), k});
                 }
                 if (next.size() > 4 * width) thin(next, width, left_out);
             }
@@ -184,16 +202,16 @@ template <class N> class label_search {
             for (auto const& l : next) origins[p].push_back({l.parent, l.choice});
             std::swap(labels, next);
         }
-        // All that are left are feasible, and cost less than the best known: the first is the least.
+        // All that are left are feasible, and the first costs the least.
         if (!labels.empty()) {
             recall(0, 0, origins, order, chosen);
             upper = calls.found(chosen);
         }
-        return left_out - of_budget >= static_cast<N>(upper) ? number<N>::infinity() : left_out;
+        return left_out == none || hopeless(left_out) ? none : left_out;
     }
 
-    [[nodiscard]] std::uint64_t end_of(std::size_t p, std::span<std::uint32_t const> chosen, std::size_t number) const {
-        if (!steps_[p].counts) return number;
+    [[nodiscard]] std::uint64_t end_of(std::size_t p, std::span<std::uint32_t const> chosen, std::uint64_t unlike) const {
+        if (!steps_[p].counts) return unlike;
         std::uint64_t out = 0;
         for (auto const v : steps_[p].end) out = out * sizes_[v] + chosen[v];
         return out;
@@ -210,7 +228,7 @@ template <class N> class label_search {
     }
 
     /// Drops what another is as good as, and beyond `width` those of the greatest bounds, of which `left_out` gets the least.
-    static void thin(std::vector<label>& labels, std::size_t width, N& left_out) {
+    static void thin(std::vector<label>& labels, std::size_t width, std::int64_t& left_out) {
         auto const by_key = [](label const& a, label const& b) { return a.key() < b.key(); };
         std::sort(labels.begin(), labels.end(), by_key);
         std::size_t kept = 0;
