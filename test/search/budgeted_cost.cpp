@@ -17,6 +17,7 @@
 #include <parsearch/search/exact.hpp>
 #include <parsearch/search/portfolio.hpp>
 
+#include "support/least_of_all.hpp"
 #include "support/sanitized.hpp"
 #include "support/toys.hpp"
 
@@ -75,25 +76,13 @@ template <class C> budgeted_problem<C> random_problem(drawing const& d, toys::sp
     return budgeted_problem<C>(budgeted_cost<C>({std::move(own), std::move(edges), std::move(of_edges)}, std::move(memory), budget));
 }
 
-template <class P> auto least_of_all(P const& problem) {
-    auto const costs = problem.evaluator();
-    auto s = problem.first();
-    auto least = costs(s);
-    for (;;) {
-        std::size_t op = 0;
-        while (op < s.size() && ++s[op] == problem.space()[op].size()) s[op++] = 0;
-        if (op == s.size()) return least;
-        least = std::min(least, costs(s));
-    }
-}
-
 template <class C> void check_random(drawing const& d, std::uint64_t seed, std::uint64_t count) {
     for (std::uint64_t n = 0; n < count; ++n) {
         CAPTURE(seed);
         CAPTURE(n);
         toys::splitmix rng{seed + n};
         auto const problem = random_problem<C>(d, rng);
-        auto const least = least_of_all(problem);
+        auto const least = support::least_of_all(problem);
         auto const found = dominator_dp(problem, problem.first(), rng);
         REQUIRE(found.cost == least);
         REQUIRE(problem.costs()(found.best) == least);
@@ -180,7 +169,7 @@ TEST_CASE("with too few labels what is found is feasible, and the bound holds") 
         CAPTURE(n);
         toys::splitmix rng{n};
         auto const problem = random_problem<std::int64_t>({.largest_cost = 10'000, .operators = 8, .configurations = 4, .dense = true}, rng);
-        auto const least = least_of_all(problem);
+        auto const least = support::least_of_all(problem);
         auto const tables = tables_of(problem);
         auto const limit = limit_of(problem);
         std::int64_t best = std::numeric_limits<std::int64_t>::max();
@@ -319,7 +308,7 @@ TEST_CASE("costs that a price all but cancels are told apart") {
         auto const budget = static_cast<ps::byte_count>(below(rng, static_cast<std::size_t>(most) + 1));
         budgeted_problem<std::int64_t> const problem({{std::move(own), {}, {}}, std::move(memory), budget});
         auto const found = dominator_dp(problem, problem.first(), rng);
-        REQUIRE(found.cost == least_of_all(problem));
+        REQUIRE(found.cost == support::least_of_all(problem));
         REQUIRE(found.ended == ps::stop_reason::proved_optimal);
     }
 }
@@ -329,7 +318,7 @@ TEST_CASE("a price that rounding makes nothing of proves nothing") {
         {additive_cost<int>({{0, 0}, {1, 1}, {1, 1, 0}, {1, 1, 1}}, {}, {}), {{8, 5}, {8, 8}, {9, 12, 16}, {19, 11, 6}}, 35});
     toys::splitmix rng{1};
     auto const found = dominator_dp(problem, problem.first(), rng);
-    CHECK(found.cost == least_of_all(problem));
+    CHECK(found.cost == support::least_of_all(problem));
     CHECK(found.ended == ps::stop_reason::proved_optimal);
 }
 
@@ -387,8 +376,8 @@ TEST_CASE("an evaluator of one's own with a budget") {
     toys::splitmix rng{1};
     ps::search_problem const problem{rooms, lodgings{}};
     auto const found = dominator_dp(problem, std::vector<std::string>{"hut", "hut"}, rng);
-    CHECK(found.cost ==
-          least_of_all(budgeted_problem<int>({{{{7, 5, 3}, {7, 5, 3}}, {{0, 1}}, {{0, 3, 3, 3, 0, 3, 3, 3, 0}}}, {{3, 5, 7}, {3, 5, 7}}, 9})));
+    CHECK(found.cost == support::least_of_all(
+                            budgeted_problem<int>({{{{7, 5, 3}, {7, 5, 3}}, {{0, 1}}, {{0, 3, 3, 3, 0, 3, 3, 3, 0}}}, {{3, 5, 7}, {3, 5, 7}}, 9})));
     CHECK(found.reason == ps::stop_reason::proved_optimal);
     // Other searches take the evaluator as it is.
     CHECK(ps::search::exact(problem, std::vector<std::string>{"hut", "hut"}, rng).cost == found.cost);

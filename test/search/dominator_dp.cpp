@@ -17,6 +17,7 @@
 #include <parsearch/search/additive_cost.hpp>
 
 #include "support/external_data.hpp"
+#include "support/least_of_all.hpp"
 #include "support/pase.hpp"
 #include "support/toys.hpp"
 
@@ -86,18 +87,6 @@ template <class C> additive_problem<C> random_problem(shape s, std::size_t style
     return additive_problem<C>({std::move(own), std::move(edges), std::move(tables)});
 }
 
-template <class P> auto least_of_all(P const& problem) {
-    auto const costs = problem.evaluator();
-    auto s = problem.first();
-    auto least = costs(s);
-    for (;;) {
-        std::size_t op = 0;
-        while (op < s.size() && ++s[op] == problem.space()[op].size()) s[op++] = 0;
-        if (op == s.size()) return least;
-        least = std::min(least, costs(s));
-    }
-}
-
 // The same terms, of configurations that are no numbers, without tables.
 template <class C> struct named_terms {
     additive_problem<C> const* problem;
@@ -120,7 +109,7 @@ template <class C> void check_random(std::uint64_t seed, std::uint64_t count) {
         CAPTURE(n);
         toys::splitmix rng{seed + n};
         auto const problem = random_problem<C>(shapes[n % std::size(shapes)], static_cast<std::size_t>(n / 7), rng);
-        auto const least = least_of_all(problem);
+        auto const least = support::least_of_all(problem);
         auto const found = dominator_dp(problem, problem.first(), rng);
         REQUIRE(found.cost == least);
         REQUIRE(problem.costs()(found.best) == least);
@@ -206,7 +195,7 @@ TEST_CASE("arbitrary doubles agree with enumeration up to the rounding of sums")
         for (std::size_t e = 0; e < grid.costs().edges().size(); ++e) tables.push_back(noise(grid.costs().edge_costs(e)));
         additive_problem<double> const problem({own, grid.costs().edges(), tables});
         auto const found = dominator_dp(problem, problem.first(), rng);
-        CHECK(found.cost == doctest::Approx(least_of_all(problem)).epsilon(1e-12));
+        CHECK(found.cost == doctest::Approx(support::least_of_all(problem)).epsilon(1e-12));
         CHECK(found.cost == problem.costs()(found.best)); // what the evaluator says
         CHECK(found.lower_bound == found.cost);
     }
@@ -218,7 +207,7 @@ TEST_CASE("little memory gives the same answers: segments made twice, mini-bucke
         CAPTURE(n);
         toys::splitmix rng{0x85eed + n};
         auto const problem = random_problem<std::int64_t>(shapes[n % std::size(shapes)], static_cast<std::size_t>(n / 7), rng);
-        auto const least = least_of_all(problem);
+        auto const least = support::least_of_all(problem);
         bool const feasible = least < ps::cost_traits<std::int64_t>::infinity();
         double const value = feasible ? static_cast<double>(least) : std::numeric_limits<double>::infinity();
         for (double const bytes : {1e9, 3000.0, 800.0, 100.0}) {
@@ -245,7 +234,7 @@ TEST_CASE("integers add up without overflow") {
     CHECK(found.reason == ps::stop_reason::proved_optimal);
     // A sum that is in range though parts of it are not.
     additive_problem<std::int64_t> const sum({{{big, big}, {big, big}, {-big, -1}}, {{0, 1}, {1, 2}}, {{0, 9, 0, 9}, {-4, 0, 0, 0}}});
-    auto const least = least_of_all(sum);
+    auto const least = support::least_of_all(sum);
     CHECK(dominator_dp(sum, sum.first(), rng).cost == least);
     CHECK(least == big - 4);
 }
