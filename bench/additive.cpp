@@ -8,19 +8,16 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <random>
-#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,6 +32,7 @@
 #include "../test/support/pase.hpp"
 #include "additive/generate.hpp"
 #include "additive/mesh_tables.hpp"
+#include "additive/rounded.hpp"
 #include "guarded.hpp"
 #include "write_file.hpp"
 
@@ -127,27 +125,11 @@ std::vector<std::int32_t> mesh_of(std::string const& given) {
     return out;
 }
 
-/// The problem as an instance, so that other programs can read it: costs rounded to whole ones.
+/// The problem as an instance, so that other programs can read it.
 void write_instance(std::string const& folder, std::string const& name, ps::io::table_instance tables) {
     write_file(folder + '/' + name + ".json", [&](auto& out) {
         ps::io::write_instance_json(out, {.name = name, .group = "additive", .description = "a problem of bench/additive", .of = std::move(tables)});
     });
-}
-ps::io::table_instance rounded(problem_type const& problem) {
-    auto const whole = [](std::span<double const> list) {
-        std::vector<ps::picoseconds> out;
-        for (auto const c : list) out.push_back(std::isinf(c) ? ps::cost_traits<ps::picoseconds>::infinity() : ps::picoseconds{std::llround(c)});
-        return out;
-    };
-    auto const& costs = problem.costs();
-    std::vector<std::string> names;
-    std::vector<std::vector<ps::picoseconds>> own, of_pairs;
-    for (std::size_t op = 0; op < costs.size(); ++op) {
-        names.push_back(ps::text('v', op));
-        own.push_back(whole(costs.operator_costs(op)));
-    }
-    for (std::size_t e = 0; e < costs.edges().size(); ++e) of_pairs.push_back(whole(costs.edge_costs(e)));
-    return {.names = std::move(names), .costs = ps::search::additive_problem<ps::picoseconds>({std::move(own), costs.edges(), std::move(of_pairs)})};
 }
 
 void print_head() {
@@ -191,28 +173,35 @@ int run(int argc, char** argv) {
 
     nlohmann::json rows = nlohmann::json::array();
     print_head();
-    auto const add = [&](std::string const& name, auto const& make) {
+    auto const add = [&](std::string const& name, auto const& make, auto const& tables_of) {
         forget_peak();
         auto const problem = make();
         rows.push_back(measure(name, problem, asked));
-        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(problem)>, problem_type>)
-            if (!asked.write.empty()) write_instance(asked.write, std::filesystem::path(name).stem().string(), rounded(problem));
+        if (!asked.write.empty()) write_instance(asked.write, std::filesystem::path(name).stem().string(), tables_of(problem));
         print(rows.back());
         std::fflush(stdout);
         write_rows(asked.out, rows);
     };
-    for (auto const& file : asked.files) add(file, [&] { return support::read_pase(file); });
+    for (auto const& file : asked.files)
+        add(
+            file, [&] { return support::read_pase(file); }, rounded);
     if (!asked.generate.empty())
-        add(ps::text(asked.generate, "-like, seed ", asked.seed), [&] {
-            return generate(asked.generate == "inception" ? inception_like(asked.vertices) : transformer_like(asked.vertices), asked.devices,
-                            asked.limit, asked.seed);
-        });
+        add(
+            ps::text(asked.generate, "-like, seed ", asked.seed),
+            [&] {
+                return generate(asked.generate == "inception" ? inception_like(asked.vertices) : transformer_like(asked.vertices), asked.devices,
+                                asked.limit, asked.seed);
+            },
+            rounded);
     for (auto const& mesh : asked.meshes) {
         auto const graph = llama_of(asked.layers);
-        auto const name = ps::text("llama-70b-", mesh);
-        auto tables = mesh_tables(graph, h100_mesh(mesh_of(mesh))).within(static_cast<ps::byte_count>(asked.budget * 1e9));
-        add(name, [&] { return ps::search::budgeted_problem<ps::picoseconds>({tables.costs.costs(), tables.memory, *tables.budget}); });
-        if (!asked.write.empty()) write_instance(asked.write, name, std::move(tables));
+        auto const tables = mesh_tables(graph, h100_mesh(mesh_of(mesh))).within(static_cast<ps::byte_count>(asked.budget * 1e9));
+        add(
+            ps::text("llama-70b-", mesh),
+            [&] {
+                return ps::search::budgeted_problem<ps::picoseconds>({tables.costs.costs(), tables.memory, *tables.budget});
+            },
+            [&](auto const&) { return tables; });
     }
     double total = 0;
     for (auto const& r : rows) total += r["seconds"].get<double>();

@@ -81,7 +81,7 @@ class mesh_tables {
                 .memory = std::move(memory)};
     }
 
-    /// Data parallelism: each axis of the mesh splits the first dim that it can, samples before others, and no weights.
+    /// Data parallelism: as many axes of the mesh as can split data, and none splits weights.
     [[nodiscard]] ps::search::numbered_strategy data_parallel() const {
         ps::search::numbered_strategy out;
         for (std::size_t op = 0; op < graph_.size(); ++op) {

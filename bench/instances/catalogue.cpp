@@ -18,6 +18,7 @@
 
 #include "../additive/generate.hpp"
 #include "../additive/mesh_tables.hpp"
+#include "../additive/rounded.hpp"
 #include "../additive/shard_bytes.hpp"
 #include "random_networks.hpp"
 
@@ -205,30 +206,16 @@ catalogued meshed(std::string name, int layers, std::vector<std::int32_t> mesh, 
 /// The problems of `bench/additive`, as large as those of PaSE's networks in decisions, not in choices.
 catalogued generated(std::string name, generated_graph (*shape)(std::size_t), std::size_t vertices, int most, std::size_t limit, std::uint64_t seed) {
     auto make = [=]() -> made_instance {
-        auto const g = shape(vertices);
-        auto const problem = generate(g, most, limit, seed);
-        auto const& costs = problem.costs();
-        auto const whole = [](std::span<double const> list) {
-            std::vector<ps::picoseconds> out;
-            for (auto const c : list) out.emplace_back(static_cast<std::int64_t>(c));
-            return out;
-        };
-        std::vector<std::string> names;
-        std::vector<std::vector<ps::picoseconds>> own, of_pairs;
+        auto tables = rounded(generate(shape(vertices), most, limit, seed));
         ps::search::numbered_strategy first, last;
-        for (std::size_t v = 0; v < costs.size(); ++v) {
-            names.push_back(ps::text('v', v));
-            own.push_back(whole(costs.operator_costs(v)));
+        for (auto const& choices : tables.costs.space()) {
             first.push_back(0);
-            last.push_back(static_cast<std::uint32_t>(own.back().size() - 1)); // samples alone are split, as far as that is among the choices
+            last.push_back(static_cast<std::uint32_t>(choices.size() - 1)); // samples alone are split, as far as that is among the choices
         }
-        for (std::size_t e = 0; e < costs.edges().size(); ++e) of_pairs.push_back(whole(costs.edge_costs(e)));
         return {.instance = {.name = name,
                              .group = "additive",
                              .description = ps::text(vertices, " decisions with random costs, in the shape of ", name, ", seed ", seed),
-                             .of = ps::io::table_instance{.names = std::move(names),
-                                                          .costs = ps::search::additive_problem<ps::picoseconds>(
-                                                              {std::move(own), costs.edges(), std::move(of_pairs)})}},
+                             .of = std::move(tables)},
                 .starts = {{"samples", std::move(last)}, {"none", std::move(first)}}};
     };
     return {name, "additive", std::move(make)};

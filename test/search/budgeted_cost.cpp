@@ -84,10 +84,7 @@ template <class C> void check_random(drawing const& d, std::uint64_t seed, std::
         auto const problem = random_problem<C>(d, rng);
         auto const least = support::least_of_all(problem);
         auto const found = dominator_dp(problem, problem.first(), rng);
-        REQUIRE(found.cost == least);
-        REQUIRE(problem.costs()(found.best) == least);
-        REQUIRE(found.lower_bound == least);
-        REQUIRE(found.ended == ps::stop_reason::proved_optimal);
+        support::require_proved(problem, found, least);
         REQUIRE((found.reason == ps::stop_reason::nothing_feasible) == (least == ps::cost_traits<C>::infinity()));
     }
 }

@@ -111,10 +111,7 @@ template <class C> void check_random(std::uint64_t seed, std::uint64_t count) {
         auto const problem = random_problem<C>(shapes[n % std::size(shapes)], static_cast<std::size_t>(n / 7), rng);
         auto const least = support::least_of_all(problem);
         auto const found = dominator_dp(problem, problem.first(), rng);
-        REQUIRE(found.cost == least);
-        REQUIRE(problem.costs()(found.best) == least);
-        REQUIRE(found.lower_bound == least);
-        REQUIRE(found.ended == ps::stop_reason::proved_optimal);
+        support::require_proved(problem, found, least);
         if (n % 16) continue;
         std::vector<std::vector<std::string>> names;
         for (auto const& range : problem.space()) {

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <doctest/doctest.h>
+
+#include <parsearch/concepts/searcher.hpp>
+
 namespace support {
 
 /// The least cost of all strategies of an additive problem, whose configurations are numbers.
@@ -17,6 +21,14 @@ template <class P> auto least_of_all(P const& problem) {
         if (op == s.size()) return least;
         least = std::min(least, costs(s));
     }
+}
+
+/// What a search found is a strategy of the least cost, and proved to be.
+template <class P, class Result, class C> void require_proved(P const& problem, Result const& found, C const& least) {
+    REQUIRE(found.cost == least);
+    REQUIRE(problem.costs()(found.best) == least);
+    REQUIRE(found.lower_bound == least);
+    REQUIRE(found.ended == parsearch::stop_reason::proved_optimal);
 }
 
 } // namespace support

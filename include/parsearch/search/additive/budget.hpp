@@ -32,8 +32,8 @@ struct budget_calls {
 ///
 /// Lagrangian relaxation first: exact minima of cost + price * memory, at prices that the solutions on both sides of the budget tell, until none lies
 /// between (Handler, Zang, A dual algorithm for the constrained shortest path problem, Networks 10, 1980). The best of them bounds all;
-/// `label_search` closes what gap there is. Terms and their sums must be below 2^60. Complexity: some ten minima, as those of `minimise`, and the
-/// labels.
+/// `label_search` closes what gap there is. Terms and their sums must be below 2^60. Complexity: a minimum per price, as those of `minimise`, and
+/// the labels.
 [[nodiscard]] bool minimise_within(cost_tables<std::int64_t> const& tables, memory_limit const& limit, double bytes, budget_calls const& calls);
 
 /// The terms as 64-bit integers. Throws `invalid_input` where their largest add up to 2^60 or more.

@@ -111,10 +111,11 @@ class budget_solver {
         };
         stopped_ = !minimise(priced(price), bytes_, found, bound, calls_.stop);
         if (stopped_ || best.empty()) return {};
-        auto least = *cost_of(best);
+        auto const cost = *cost_of(best);
+        auto least = cost;
         for (std::size_t op = 0; op < best.size(); ++op) least += *price.of(limit_.memory[op][best[op]]);
         raise(least - of_budget);
-        return corner{*cost_of(best), limit_.of(best), std::move(best)};
+        return corner{cost, limit_.of(best), std::move(best)};
     }
 
     /// Prices from solutions on both sides of the budget, until none lies between: the last of them.

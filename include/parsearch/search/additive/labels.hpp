@@ -79,7 +79,8 @@ template <class N> class label_search {
     struct step {
         std::vector<std::uint32_t> end; ///< the operators that later terms depend on, once the position's is chosen
         byte_count least_after = 0;     ///< memory of all that are not chosen then, at least
-        bool counts = true;             ///< the choices of `end` fit one number
+        double choices = 1;             ///< of all of `end`
+        [[nodiscard]] bool counts() const noexcept { return choices < 0x1p62; } ///< they fit one number
     };
 
     /// Eliminates by number, the other way round, or in `elimination_order`: in the order with the fewest choices of open ends, which no exact
@@ -99,12 +100,14 @@ template <class N> class label_search {
         double fewest = 0;
         for (auto const& order : {elimination_order(sizes_, scopes, forward, order_by::entries), forward, backward}) {
             if (stop()) return {};
-            if (auto const ends = look_at(order); best.empty() || ends < fewest) {
-                fewest = ends;
-                best = order;
-            }
+            auto steps = steps_of(order);
+            double choices = 0;
+            for (auto const& s : steps) choices += s.choices;
+            if (!best.empty() && choices >= fewest) continue;
+            fewest = choices;
+            best = order;
+            steps_ = std::move(steps);
         }
-        look_at(best);
         // Messages that are too large are split from the start: an exact plan of them takes long to make.
         double entries = std::max(1.0, bytes_ / 2 / static_cast<double>(sizeof(N)));
         for (;;) {
@@ -116,8 +119,8 @@ template <class N> class label_search {
         }
     }
 
-    /// Fills the steps of an order, and answers the number of choices of all open ends. Complexity: O((operators + pairs) * open ends).
-    double look_at(std::vector<std::uint32_t> const& order) {
+    /// Complexity: O((operators + pairs) * open ends).
+    [[nodiscard]] std::vector<step> steps_of(std::vector<std::uint32_t> const& order) const {
         std::vector<std::size_t> position(order.size());
         for (std::size_t p = 0; p < order.size(); ++p) position[order[p]] = p;
         std::vector<std::vector<std::uint32_t>> neighbours(order.size());
@@ -125,21 +128,16 @@ template <class N> class label_search {
             neighbours[p.from].push_back(p.to);
             neighbours[p.to].push_back(p.from);
         }
-        steps_.assign(order.size(), {});
+        std::vector<step> steps(order.size());
         std::vector<std::uint32_t> open; // later operators that share a term with an earlier one
         std::vector<bool> is_open(order.size(), false);
         byte_count least = 0;
-        double all = 0;
         for (std::size_t p = 0; p < order.size(); ++p) {
             auto const v = order[p];
-            steps_[p].least_after = least;
+            steps[p].least_after = least;
             least = saturating_sum(least, *std::ranges::min_element(limit_.memory[v]));
-            // What is chosen at this position and before it, as choices go backwards.
-            steps_[p].end = open;
-            double product = 1;
-            for (auto const x : open) product *= sizes_[x];
-            steps_[p].counts = product < 0x1p62;
-            all += product;
+            steps[p].end = open;
+            for (auto const x : open) steps[p].choices *= sizes_[x];
             std::erase(open, v);
             for (auto const x : neighbours[v])
                 if (position[x] > p && !is_open[x]) {
@@ -147,7 +145,20 @@ template <class N> class label_search {
                     open.push_back(x);
                 }
         }
-        return all;
+        return steps;
+    }
+
+    /// What each choice of the operator at a position adds to the bound, the least first, where `chosen` has those of all behind it.
+    [[nodiscard]] static std::vector<std::pair<std::int64_t, std::uint32_t>> rises(elimination<N> const& made, std::size_t p,
+                                                                                   std::span<std::uint32_t const> chosen) {
+        std::vector<N> row;
+        made.row_of(p, chosen, row);
+        N const sent = made.sent_by(p, chosen);
+        std::vector<std::pair<std::int64_t, std::uint32_t>> out;
+        for (std::uint32_t k = 0; k < row.size(); ++k)
+            if (!number<N>::is_infinite(row[k])) out.emplace_back(static_cast<std::int64_t>(row[k] - sent), k);
+        std::ranges::sort(out);
+        return out;
     }
 
     /// Answers the least bound that was left out, `none` where none was; nothing where it was stopped.
@@ -163,9 +174,7 @@ template <class N> class label_search {
         next.reserve(most);
         std::vector<std::vector<origin>> origins(depth); // of the labels that were kept at each step
         std::vector<std::uint32_t> chosen(sizes_.size(), 0);
-        std::vector<N> row;
-        std::vector<std::int64_t> above;     // what each choice adds to the bound
-        std::vector<std::uint32_t> cheapest; // choices in order of that
+        std::vector<std::pair<std::int64_t, std::uint32_t>> choices;
         for (std::size_t p = depth; p-- > 0;) {
             auto const v = order[p];
             auto const& memory = limit_.memory[v];
@@ -174,26 +183,17 @@ template <class N> class label_search {
             for (std::size_t n = 0; n < labels.size(); ++n) {
                 auto const& l = labels[n];
                 if (n % 1024 == 0 && calls.stop()) return {};
-                if (n == 0 || l.end != labels[n - 1].end || (p + 1 < depth && !steps_[p + 1].counts)) {
-                    if (p + 1 < depth) recall(n, p + 1, origins, order, chosen);
-                    made.row_of(p, chosen, row);
-                    N const sent = made.sent_by(p, chosen);
-                    cheapest.clear();
-                    above.assign(row.size(), none);
-                    for (std::uint32_t k = 0; k < row.size(); ++k)
-                        if (!number<N>::is_infinite(row[k])) {
-                            above[k] = static_cast<std::int64_t>(row[k] - sent);
-                            cheapest.push_back(k);
-                        }
-                    std::ranges::sort(cheapest, [&](auto a, auto b) { return above[a] < above[b] || (above[a] == above[b] && a < b); });
+                if (n == 0 || l.end != labels[n - 1].end || (p + 1 < depth && !steps_[p + 1].counts())) {
+                    recall(n, p + 1, origins, order, chosen);
+                    choices = rises(made, p, chosen);
                 }
-                for (auto const k : cheapest) {
-                    auto const bound = l.bound + above[k];
+                for (auto const& [rise, k] : choices) {
+                    auto const bound = l.bound + rise;
                     if (hopeless(bound)) break;
                     auto const bytes = saturating_sum(l.memory, memory[k]);
                     if (saturating_sum(bytes, steps_[p].least_after) > limit_.budget) continue;
                     chosen[v] = k;
-                    auto const cost = l.cost + above[k] - *price_.of(memory[k]);
+                    auto const cost = l.cost + rise - *price_.of(memory[k]);
                     next.push_back({end_of(p, chosen, unlike++), bound, cost, bytes, static_cast<std::uint32_t>(n), k});
                 }
                 if (next.size() > 4 * width) thin(next, width, left_out);
@@ -211,7 +211,7 @@ template <class N> class label_search {
     }
 
     [[nodiscard]] std::uint64_t end_of(std::size_t p, std::span<std::uint32_t const> chosen, std::uint64_t unlike) const {
-        if (!steps_[p].counts) return unlike;
+        if (!steps_[p].counts()) return unlike;
         std::uint64_t out = 0;
         for (auto const v : steps_[p].end) out = out * sizes_[v] + chosen[v];
         return out;
