@@ -197,7 +197,7 @@ def fabric(made):
             ("model", lambda cell: cell[0]["model"]),
             ("d", lambda cell: cell[0]["degree"]),
             ("experts", lambda cell: three(cell[0]["expert_ms"])),
-            *[(wiring, lambda cell, wiring=wiring: three(cell[1][wiring])) for wiring in cells[0][1] if not large or wiring != "rounds of mcmc"],
+            *[(wiring, lambda cell, wiring=wiring: three(cell[1][wiring])) for wiring in cells[0][1]],
             (f"{tree} / found", lambda cell: f"{cell[1][tree] / cell[1]['found']:.2f}"),
             *([] if large else [("TopoOpt", paper)]),
         ],
@@ -215,7 +215,7 @@ def fabric_speedups(made):
             return f"{math.prod(ratios) ** (1 / len(ratios)):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
         return shown
 
-    others = [wiring for wiring in cells[0][1] if wiring not in ("found", "rounds of mcmc", "joint moves")]
+    others = [wiring for wiring in cells[0][1] if wiring not in ("found", "joint moves")]
     return table([("B, Gb/s", lambda rate: f"{rate:g}"), *[(wiring, over(wiring)) for wiring in others]], sorted({found["gbps"] for found, _ in cells}))
 
 

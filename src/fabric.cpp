@@ -1,4 +1,5 @@
 #include <parsearch/fabric/cooptimize/joint_mcmc.ipp>
+#include <parsearch/fabric/cooptimize/usual_starts.ipp>
 #include <parsearch/fabric/network/disjoint_rings.ipp>
 #include <parsearch/fabric/network/fat_tree_network.ipp>
 #include <parsearch/fabric/network/link_index.ipp>

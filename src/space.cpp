@@ -16,6 +16,7 @@
 #include <parsearch/space/repeat.ipp>
 #include <parsearch/space/replicated_operators.ipp>
 #include <parsearch/space/strategy_space.ipp>
+#include <parsearch/space/textbook/branch_parallel.ipp>
 #include <parsearch/space/textbook/context_parallel.ipp>
 #include <parsearch/space/textbook/data_parallel.ipp>
 #include <parsearch/space/textbook/expert_parallel.ipp>

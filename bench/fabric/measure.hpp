@@ -14,6 +14,7 @@
 
 #include <parsearch/fabric/cooptimize/co_optimize.hpp>
 #include <parsearch/fabric/cooptimize/joint_mcmc.hpp>
+#include <parsearch/fabric/cooptimize/usual_starts.hpp>
 #include <parsearch/fabric/servers/network_report.hpp>
 #include <parsearch/fabric/wiring/topology_finder.hpp>
 #include <parsearch/fabric/wiring/wirings.hpp>
@@ -60,13 +61,12 @@ template <class P> std::pair<strategy, std::uint64_t> cheapest_start(P const& pr
     return {std::move(start), 1 + experts.size()};
 }
 
-// A search for strategies, of so many evaluations and those of the experts: a portfolio, or one chain of mcmc.
+// A search for strategies, of so many evaluations, those of the experts among them: a portfolio, or on many devices one chain of mcmc.
 struct searcher {
-    std::uint64_t evaluations = 0;
-    bool one_chain = false;
-    template <class P, class R> auto operator()(P const& problem, strategy start, R& rng) const {
+    template <class P, class R> auto operator()(P const& problem, strategy start, R& rng, ps::search::budget const& budget) const {
         auto [cheapest, priced] = cheapest_start(problem, std::move(start));
-        bool const chain = one_chain || problem.topology().size() > most_for_portfolio;
+        auto const evaluations = *budget.evaluations - std::min(*budget.evaluations - 1, priced);
+        bool const chain = problem.topology().size() > most_for_portfolio;
         auto found = chain ? ps::search::mcmc(problem, std::move(cheapest), rng, {.evaluations = evaluations})
                            : ps::search::portfolio(problem, std::move(cheapest), rng, {.evaluations = evaluations});
         found.stats.evaluations += priced;
@@ -127,15 +127,15 @@ inline nlohmann::json row_of(cell const& c) {
 
 using found_plan = ps::search_result<fabric::fabric_plan, ps::picoseconds>;
 
-// A strategy for a network that stays as it is, with as many evaluations as all rounds of one start.
+// A strategy for a network that stays as it is.
 template <class P, class R> found_plan on_fixed(P const& problem, cell const& c, effort const& much, R& rng) {
     auto network = fixed_network(c, much.seed);
     auto found =
-        searcher{much.rounds * much.evaluations}(problem.on(network).problem, ps::space::data_parallel(problem.graph(), problem.devices()), rng);
+        searcher{}(problem.on(network).problem, ps::space::data_parallel(problem.graph(), problem.devices()), rng, {.evaluations = much.evaluations});
     return {{std::move(network), std::move(found.best)}, found.cost, {}, found.stats, found.reason, found.ended};
 }
 
-// Fabric and strategy in turns, from the traffic of data parallelism.
+// Fabric and strategy in turns, from the traffic of data parallelism and the starts of the options.
 template <class P, class S, class R>
 found_plan co_optimized(P const& problem, cell const& c, fabric::co_options const& options, S const& search, R& rng, nlohmann::json& row) {
     row["rounds"] = nlohmann::json::array();
@@ -143,6 +143,7 @@ found_plan co_optimized(P const& problem, cell const& c, fabric::co_options cons
         row["rounds"].push_back({{"start", r.start},
                                  {"network", r.wired.name},
                                  {"rings", r.wired.rings.size()},
+                                 {"last", r.last},
                                  {"before_ms", ms_or_null(r.before)},
                                  {"iteration_ms", ms_or_null(r.after)},
                                  {"evaluations", r.evaluations},
@@ -150,14 +151,14 @@ found_plan co_optimized(P const& problem, cell const& c, fabric::co_options cons
     });
 }
 
-// Both at once, with as many evaluations as all rounds of one start: from the best expert on a fabric wired for the traffic of the best one on an
+// Both at once: from the best expert on a fabric wired for the traffic of the best one on an
 // ideal switch.
 template <class P, class R> found_plan jointly_moved(P const& problem, cell const& c, effort const& much, R& rng) {
     auto const data_parallel = ps::space::data_parallel(problem.graph(), problem.devices());
     auto expert = cheapest_start(problem.on(ideal_switch_of(c)).problem, data_parallel).first;
     auto wired = fabric::network_of(fabric::topology_finder(problem.traffic(expert), c.servers, c.degree), interface_of(c.gbps));
     expert = cheapest_start(problem.on(wired).problem, std::move(expert)).first;
-    return fabric::joint_mcmc(problem, {std::move(wired), std::move(expert)}, rng, {.evaluations = much.rounds * much.evaluations});
+    return fabric::joint_mcmc(problem, {std::move(wired), std::move(expert)}, rng, {.evaluations = much.evaluations});
 }
 
 inline nlohmann::json measure(cell const& c, effort const& much) {
@@ -167,9 +168,12 @@ inline nlohmann::json measure(cell const& c, effort const& much) {
     stopwatch const watch;
     auto const search = [&]() -> found_plan {
         if (c.wiring == "joint moves") return jointly_moved(problem, c, much, rng);
-        bool const by_mcmc = c.wiring == "rounds of mcmc";
-        if (!by_mcmc && c.wiring != "found") return on_fixed(problem, c, much, rng);
-        return co_optimized(problem, c, {.rounds = much.rounds}, searcher{much.evaluations, by_mcmc}, rng, row);
+        if (c.wiring != "found") return on_fixed(problem, c, much, rng);
+        return co_optimized(problem, c,
+                            {.evaluations = much.evaluations,
+                             .rounds = much.rounds,
+                             .starts = fabric::usual_starts(c.servers, c.degree, interface_of(c.gbps), much.seed)},
+                            searcher{}, rng, row);
     };
     auto const found = search();
     row["seconds"] = watch.seconds();

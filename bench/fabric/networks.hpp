@@ -32,10 +32,8 @@ struct cell {
     [[nodiscard]] std::int64_t batch() const { return model.batch_per_gpu * gpus(); }
 };
 
-// Fabrics found in rounds and by joint moves (the same search moves strategies in rounds of mcmc as in joint moves), then networks that do not depend
-// on the model.
-inline constexpr std::array<std::string_view, 8> wirings{"found",          "rounds of mcmc", "joint moves", "ideal switch",
-                                                         "ideal fat tree", "fat tree",       "random",      "fully connected"};
+// Fabrics found in rounds and by joint moves, then networks that do not depend on the model.
+inline constexpr std::array<std::string_view, 7> wirings{"found", "joint moves", "ideal switch", "ideal fat tree", "fat tree", "random", "fully connected"};
 
 inline ps::link_description interface_of(double gbps) { return {{gbps * 1e9 / 8}, std::chrono::microseconds(1)}; }
 
@@ -73,16 +71,15 @@ inline fabric::server_options servers_of_four() {
             .host_link = {{31.5e9}, std::chrono::microseconds(1)}};
 }
 
-// What is searched. Switches and random graphs spread flows over all shortest paths. Messages along an edge are sent together: one by one they would
+// What is searched. Flows are spread over all shortest paths. Messages along an edge are sent together: one by one they would
 // be up to 512^2 tasks. Strategies must fit the memory.
 inline fabric::fabric_problem problem_of(cell const& c) {
     auto servers = servers_of_four();
     servers.interface = interface_of(c.gbps);
-    bool const spread = c.wiring == "fat tree" || c.wiring == "random";
     return {c.model.make(c.batch()),
             c.servers,
             {.servers = servers,
-             .routes = {.policy = spread ? fabric::routing::ecmp : fabric::routing::shortest},
+             .routes = {.policy = fabric::routing::ecmp},
              .problem = {.simulation = {.movement = ps::sim::movement::grouped, .memory = ps::sim::memory_policy::reject}}}};
 }
 

@@ -132,7 +132,7 @@ function networks(c) {
 function rounds(c) {
   const row = rowsOf(c, ...keys).find(r => r.rounds), all = row ? row.rounds : [], costs = all.map(q => q.iteration_ms).filter(t => t !== null);
   if (costs.length < 2) { byId('rounds').replaceChildren(el('p', {}, 'One round alone.')); return; }
-  const lines = [...new Set(all.map(q => q.start))].map(s => all.filter(q => q.start === s)), names = ['from data parallelism', 'from an ideal switch'];
+  const lines = [...new Set(all.map(q => q.start))].map(s => all.filter(q => q.start === s)), names = ['wired for data parallelism', 'from an ideal switch', 'from a random network', 'from a fat tree'];
   const w = 700, h = 240, left = 64, top = 16, bottom = 200, last = Math.max(...lines.map(l => l.length)) - 1, high = Math.max(...costs) * 1.02, low = Math.min(...costs) * 0.98;
   const x = i => left + 20 + (w - left - 60) * i / Math.max(last, 1), y = t => bottom - (bottom - top) * (t - low) / (high - low);
   const svg = el('svg:svg', { viewBox: `0 0 ${w} ${h}`, role: 'img', 'aria-label': 'Time of an iteration by round', style: 'max-width:800px' }, el('svg:path', { class: 'axis', d: `M${left} ${bottom}H${w}` }));
@@ -157,7 +157,7 @@ function paper() {
   }));
 }
 
-if (data.rows.length) byId('about').textContent = `${data.rows.length} searches of ${data.evaluations} evaluations (in each of up to ${data.rounds} rounds on found fabrics; as many as in ${data.rounds} rounds by joint moves and on other networks). Servers of four A100 on an NVSwitch, 300 GB/s, each GPU with a host link of 31.5 GB/s; simulated by roofline times. `
+if (data.rows.length) byId('about').textContent = `${data.rows.length} searches of ${data.evaluations} evaluations (on found fabrics of all rounds together). Servers of four A100 on an NVSwitch, 300 GB/s, each GPU with a host link of 31.5 GB/s; simulated by roofline times. `
   + 'The ideal switch has one link of all interfaces\' bandwidth per server, the fat tree links of the rate for which it costs what the fabric does (the ideal one is a switch of that rate, where flows do not collide), the fully connected network links that sum up to the same bandwidth.';
 for (const k of keys) byId(k).replaceChildren(...distinct(k).map(v => el('option', { value: v }, String(v))));
 if (distinct('gbps').includes(100)) byId('gbps').value = 100;

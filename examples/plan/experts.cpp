@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 
 namespace plan {
 namespace {
@@ -24,18 +23,28 @@ template <std::size_t Degree> ps::space::flat_strategy tensor(ps::parallelizatio
 }
 
 // Where tables are most of the parameters: a language model's table of tokens does not ask for this.
+void require_tables(ps::parallelization const& p, std::string const& name) {
+    if (!ps::space::mostly_tables(p.graph()))
+        throw ps::invalid_input(name, ": tables that are looked up hold less than half of the parameters: must be at least half");
+}
 ps::space::flat_strategy tables(ps::parallelization const& p) {
-    std::int64_t all = 0, looked_up = 0;
-    for (auto const& op : p.graph().operations) {
-        auto const n = ps::ops::parameters_of(op);
-        all += n;
-        if (!op.weights.empty() && op.weights[0].touched_bytes >= 0) looked_up += n;
-    }
-    if (2 * looked_up < all) throw ps::invalid_input("table_parallel: tables hold ", looked_up, " of ", all, " parameters: must be most of them");
+    require_tables(p, "table_parallel");
     return ps::table_parallel(p);
 }
+template <std::size_t Degree> ps::space::flat_strategy columns(ps::parallelization const& p) {
+    require_tables(p, ps::text("column_wise_tables_", Degree));
+    return ps::column_wise_tables(p, Degree);
+}
 
-constexpr std::array<entry, 8> entries{{
+template <std::size_t Group> ps::space::flat_strategy branches(ps::parallelization const& p) {
+    if (!ps::space::has_large_branches(p.graph()))
+        throw ps::invalid_input("branch_parallel_", Group, ": less than a fifth of the work and of the weights is in branches beside a larger one: must be as much");
+    if (p.topology().size() % Group != 0 || p.topology().size() == Group)
+        throw ps::invalid_input("branch_parallel_", Group, ": there are ", p.topology().size(), " devices: must be several groups of ", Group);
+    return ps::branch_parallel(p, Group);
+}
+
+constexpr std::array<entry, 16> entries{{
     {"data_parallel", "every operator splits its samples over all devices", [](ps::parallelization const& p) { return ps::data_parallel(p); }},
     {"one_weird_trick", "the same, but linear layers split their output features (Krizhevsky 2014)",
      [](ps::parallelization const& p) { return ps::one_weird_trick(p); }},
@@ -47,6 +56,14 @@ constexpr std::array<entry, 8> entries{{
     {"expert_parallel", "the experts of mixtures over all devices, samples for the rest (Lepikhin et al. 2021)",
      [](ps::parallelization const& p) { return ps::expert_parallel(p); }},
     {"table_parallel", "embedding tables on different devices, samples for the rest (Naumov et al. 2019)", tables},
+    {"column_wise_tables_1", "embedding tables by columns over all devices, samples for the rest (Ivchenko et al. 2022)", columns<1>},
+    {"column_wise_tables_2", "the same, but what is made of them, up to the first layers, by features over 2 neighbours", columns<2>},
+    {"column_wise_tables_4", "the same over 4", columns<4>},
+    {"column_wise_tables_8", "the same over 8", columns<8>},
+    {"branch_parallel_1", "branches beside each other on different devices, samples for what all pass (Unger et al. 2022)", branches<1>},
+    {"branch_parallel_2", "the same on groups of 2 devices, which split the samples", branches<2>},
+    {"branch_parallel_4", "the same on groups of 4", branches<4>},
+    {"branch_parallel_8", "the same on groups of 8", branches<8>},
 }};
 } // namespace
 

@@ -66,7 +66,6 @@ struct rewriting {
 struct co_optimized {
     ps::space::flat_strategy strategy{};
     std::vector<ps::fabric::co_round> rounds{};
-    bool searched_on = false; // the last of these is a search on the best fabric, with what the others left of the budget
 };
 
 struct planned {

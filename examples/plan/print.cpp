@@ -17,6 +17,7 @@
 
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/fabric/network/hops.hpp>
+#include <parsearch/fabric/wiring/found_network.hpp>
 #include <parsearch/io/display/differences.hpp>
 #include <parsearch/io/display/listing.hpp>
 #include <parsearch/io/names/fabric_name.hpp>
@@ -171,11 +172,11 @@ std::vector<ps::io::report_round> rounds_of(planned const& made) {
     if (!made.wired) return out;
     bool chosen = false;
     for (auto const& r : made.wired->rounds) {
-        bool const last = made.wired->searched_on && &r == &made.wired->rounds.back();
         bool const best = !chosen && r.final && r.after == made.found().figures.cost;
         chosen = chosen || best;
-        out.push_back({.network = last           ? "the best of these"
-                                  : !r.final     ? "ideal switch"
+        bool const wired = r.wired.name == ps::fabric::found_name;
+        out.push_back({.network = r.last         ? "the best of these"
+                                  : !wired       ? r.wired.name
                                   : r.round == 0 ? "wired for data parallelism"
                                                  : "wired for what was found",
                        .round = r.round + 1,

@@ -70,6 +70,16 @@ PARSEARCH_INLINE std::vector<space::named_strategy> expert_starts(parallelizatio
     add("expert_parallel", expert_parallel(p));
     if (per_node > 1) add(text("expert_parallel_", per_node), expert_parallel(p, per_node));
     add("table_parallel", table_parallel(p));
+    if (space::mostly_tables(p.graph()))
+        for (std::size_t degree = 1; degree <= 2 * std::max<std::size_t>(per_node, 1) && node.size() % degree == 0; degree *= 2) {
+            if (degree <= per_node) add(text("column_wise_tables_", degree), column_wise_tables(p, degree));
+            if (degree >= per_node) add(text("column_wise_tables_", degree, "_everywhere"), column_wise_tables(p, degree, true));
+        }
+    if (space::has_large_branches(p.graph()))
+        for (std::size_t group = 1; group < node.size() && node.size() % group == 0; group *= 2) {
+            add(text("branch_parallel_", group), branch_parallel(p, group));
+            if (group <= per_node) add(text("branch_parallel_", group, "_on_", group), branch_parallel(p, group, group));
+        }
     for (std::size_t count = 1; count < node.size(); count *= 2) add(text("data_parallel_on_", count), data_parallel(p, count));
     for (auto const& [first, count] : detail::neighbours_of_each_kind(p.topology().kind))
         add(text("data_parallel_on_", count, "_from_", first), data_parallel(p, count, first));

@@ -59,6 +59,9 @@ void check_all(graph::operator_graph const& model) {
             check_legal(g, space::operation_parallel(g, devices, part), devices);
             check_legal(g, space::tensor_parallel(g, devices, part), devices);
             check_legal(g, space::expert_parallel(g, devices, part), devices);
+            for (bool const everywhere : {false, true}) check_legal(g, space::column_wise_tables(g, devices, part, everywhere), devices);
+            check_legal(g, space::branch_parallel(g, devices, part, part), devices);
+            check_legal(g, space::branch_parallel(g, devices, part, devices), devices);
         }
     }
 }
@@ -275,4 +278,56 @@ TEST_CASE("experts: table parallelism keeps tables whole, on the device with the
     auto const placed = space::table_parallel(steps, 4);
     for (std::size_t op = 0; op < steps.size(); ++op)
         if (steps.operations[op].kind == "embedding") CHECK(to_string(placed[op], steps.operations[op]) == "whole @0");
+}
+
+TEST_CASE("experts: tables cut by columns, the rest by samples and features") {
+    auto const g = graph::read_graph(models::dlrm({.dense = 16, .bottom = {32, 8}, .tables = {100, 40}, .features = 8, .top = {32, 16}, .batch = 32})).graph;
+    auto const s = space::column_wise_tables(g, 16, 4);
+    CHECK(shown(g, s, "table1") == "s2 o8 @0+8,1"); // eight columns: two groups of samples
+    CHECK(shown(g, s, "table2") == "s2 o8 @0+8,1");
+    auto const tensor = space::tensor_parallel(g, 16, 4), data = space::data_parallel(g, 16), all = space::column_wise_tables(g, 16, 4, true);
+    std::set<std::string> by_features;
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        if (g.names[op].starts_with("table") && g.operations[op].kind == "embedding") {
+            CHECK(all[op] == s[op]);
+            continue;
+        }
+        CHECK(all[op] == tensor[op]);
+        if (!(s[op] == data[op])) by_features.insert(g.names[op]);
+    }
+    MESSAGE(shown(g, s, "top.fc1"), ", ", shown(g, s, "top.relu1"), ", ", shown(g, s, "top.fc2"));
+    for (auto const& name : by_features) MESSAGE(name);
+    for (auto const op : {"bottom.fc1", "bottom.fc2", "top.fc2"}) CHECK(s[support::op_named(g, op)] == data[support::op_named(g, op)]);
+    CHECK(s[support::op_named(g, "top.fc1")] == tensor[support::op_named(g, "top.fc1")]);
+    CHECK(space::mostly_tables(graph::read_graph(models::dlrm({.batch = 8})).graph));
+    CHECK_FALSE(space::mostly_tables(graph::read_graph(models::bert({.layers = 1, .batch = 8})).graph));
+    CHECK_FALSE(space::mostly_tables(graph::read_graph(models::mlp({.batch = 8})).graph));
+    CHECK(support::refusal([&] { return space::column_wise_tables(g, 16, 3).size(); }) ==
+          "tensor_parallel: degree is 3: must divide the number of devices, 16");
+}
+
+TEST_CASE("experts: branches side by side, the largest on the groups with the least work") {
+    auto const g = graph::read_graph(models::candle_uno({.tower = {64, 64}, .dense = {64}, .batch = 32})).graph;
+    auto const s = space::branch_parallel(g, 16, 4, 16);
+    std::set<std::int32_t> groups;
+    std::vector<std::string> const towers{"cell.expression", "drug1.descriptors", "drug1.fingerprints", "drug2.descriptors", "drug2.fingerprints"};
+    for (auto const& tower : towers) {
+        auto const& first = s[support::op_named(g, tower + ".fc1")];
+        CHECK(first.shards() == 4);
+        CHECK(first.start % 4 == 0);
+        CHECK(s[support::op_named(g, tower + ".fc2")] == first);
+        groups.insert(first.start);
+    }
+    CHECK(groups.size() == 4); // of five towers the two with the least work share one
+    // Of 942, 5270, 2048, 5270 and 2048 inputs.
+    CHECK(s[support::op_named(g, "cell.expression.fc1")].start == s[support::op_named(g, "drug1.fingerprints.fc1")].start);
+    CHECK(shown(g, s, "dense.fc1") == "s16 @0+1");
+    CHECK(shown(g, space::branch_parallel(g, 16, 4, 4), "dense.fc1") == "s4 @0+1");
+    CHECK(space::has_large_branches(g));
+    for (auto const& without : {models::mlp({.batch = 8}), models::resnet({.batch = 8}), models::inception_v3({.batch = 8})})
+        CHECK_FALSE(space::has_large_branches(graph::read_graph(without).graph));
+    CHECK(support::refusal([&] { return space::branch_parallel(g, 16, 3, 16).size(); }) ==
+          "branch_parallel: group is 3: must divide the number of devices, 16");
+    CHECK(support::refusal([&] { return space::branch_parallel(g, 16, 4, 17).size(); }) ==
+          "branch_parallel: rest is 17: must be from 1 to the number of devices, 16");
 }

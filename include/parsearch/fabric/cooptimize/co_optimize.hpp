@@ -6,6 +6,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <ranges>
 #include <stop_token>
@@ -23,6 +25,7 @@
 #include <parsearch/fabric/servers/fabric_problem.hpp>
 #include <parsearch/fabric/wiring/demand.hpp>
 #include <parsearch/fabric/wiring/found_network.hpp>
+#include <parsearch/fabric/wiring/rewire_moves.hpp>
 #include <parsearch/search/kernel/events.hpp>
 #include <parsearch/search/kernel/kernel.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
@@ -34,7 +37,7 @@ namespace parsearch::fabric {
 
 /// A fabric to begin with.
 struct start_fabric {
-    network wired;
+    network wired{};
     bool final = true; ///< it may be the result; false: a first strategy is searched on it, for wirings to be made of its traffic
 };
 
@@ -45,6 +48,7 @@ struct co_options {
     std::stop_token stop{};                         ///< between rounds: the searcher may know it, too
 
     std::uint64_t rounds = 5;           ///< the most rounds from each start, at least 1
+    std::uint64_t rewirings = 100;      ///< changes of the best wiring, tried in a row without making its plan faster; 0: none
     std::vector<start_fabric> starts{}; ///< after `start`
     std::optional<network> present{};   ///< what is wired now: other networks cost a rewiring
     reconfigurable_options rewiring{};  ///< what that costs
@@ -61,8 +65,9 @@ inline void validate(co_options const& o) {
 struct co_round {
     std::size_t start = 0;   ///< 0: `start`, then the starts of the options
     std::uint64_t round = 0; ///< of this start
-    network wired;
+    network wired{};
     bool final = true;    ///< whether the network may be the result
+    bool last = false;    ///< on the best plan of all rounds, its wiring changed for it, with what is left of the budget
     picoseconds before{}; ///< cost of the strategy that the search began with, there
     picoseconds after{};  ///< of the one it ended with
     std::uint64_t evaluations = 0;
@@ -89,18 +94,65 @@ concept TopologyFinder =
         { detail::as_networks(made, link) } -> std::same_as<std::vector<network>>;
     };
 
+/// `f(problem, start, rng, budget)`: a search that is told what it may take.
+template <class F, class R>
+concept BudgetedSearcher =
+    RandomBits<R> && requires(F const& f, parallelization const& p, space::flat_strategy const& s, R& rng, search::budget const& budget) {
+        { f(p, s, rng, budget) } -> std::derived_from<search_result<space::flat_strategy, picoseconds>>;
+    };
+
+namespace detail {
+
+/// What of a budget a round may take.
+struct co_shares {
+    search::budget round{}; ///< of each round but the last
+    std::uint64_t evaluations = std::numeric_limits<std::uint64_t>::max();    ///< when so many are gone,
+    std::chrono::nanoseconds time = std::chrono::nanoseconds::max(); ///< or so much time, the last round begins
+};
+
+/// A quarter of the budget is for rounds; the first ones, `first` of them, take all of it at most.
+[[nodiscard]] inline co_shares shares_of(co_options const& o, std::uint64_t first) {
+    co_shares out;
+    out.round.stop = o.stop;
+    if (o.evaluations) {
+        out.evaluations = *o.evaluations / 4;
+        out.round.evaluations = std::max<std::uint64_t>(1, out.evaluations / first);
+    }
+    if (o.time) {
+        out.time = *o.time / 4;
+        out.round.time = out.time / static_cast<std::int64_t>(first);
+    }
+    return out;
+}
+
+/// Rounds from one start.
+struct co_chain {
+    std::size_t number = 0;
+    std::vector<network> wirings; ///< to choose from
+    bool final = true;
+    space::flat_strategy strategy;
+    std::uint64_t round = 0;
+    std::optional<picoseconds> best{}; ///< on networks that may be the result
+    bool open = true;
+};
+
+} // namespace detail
+
 /// `co_optimize(searcher, finder)(problem, start, rng, options, observers...)`: alternating optimization of strategy and topology (W. Wang et al.,
-/// TopoOpt, NSDI 2023, section 4). From each start: search a strategy on the fabric; wire the servers for the traffic of what was found (of several
-/// wirings that on which it runs fastest); search on from it on the new fabric, which may be the present one; and again, until a round improves
-/// nothing or there were `rounds`. The answer is the best of all rounds on fabrics that may be the result, so it is never worse than what the
-/// searcher finds on any `final` start: these are rounds too.
+/// TopoOpt, NSDI 2023, section 4). From each start: search a strategy on the fabric; wire the servers for the traffic of what was found (of the
+/// present and several other wirings that on which it runs fastest); search on; and again, until a round improves nothing or there were `rounds`.
+/// First each start gets a round, one that may not be the result two; then the one with the best plan goes on, as long as it can. At last servers
+/// swap places and links exchange ends on the best wiring, while that makes its plan faster, and a last search goes on there. The answer is the
+/// best of all rounds on fabrics that may be the result, so it is never worse than what the searcher finds on any `final` start: these are rounds too.
 ///
-/// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes.
+/// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes. If it may be called as `searcher(problem, start,
+///   rng, budget)`, too, and the options have a budget, it is: a quarter of that is for the rounds, in equal parts, and the last search has what is
+///   left. Other searchers are called for it where the wiring was changed.
 /// - The first start is `start`: a network and a strategy to begin with. Without a network (`{}`) servers are wired for the traffic of the strategy,
 ///   without a strategy it is data parallelism; then come the starts of the options, each with that strategy.
-/// - Deterministic, where searcher and finder are: the searches run one after the other and take their random numbers from `rng`.
+/// - Deterministic without `time`, where searcher and finder are: the searches run one after the other and take their random numbers from `rng`.
 /// - Reason `exhausted` where it ended by itself. No lower bound. `stats` adds those of the searches up; one evaluation more for each wiring that was
-/// tried.
+///   tried.
 /// - Observers are told `co_round` after each, and of picoseconds `search::improved` and `search::budget_spent`.
 /// - Throws `invalid_input` on options out of range, and what searcher, finder and `fabric_problem::on` throw.
 template <class F, TopologyFinder Finder> class co_optimize {
@@ -108,7 +160,7 @@ template <class F, TopologyFinder Finder> class co_optimize {
     co_optimize(F searcher, Finder finder) : searcher_(std::move(searcher)), finder_(std::move(finder)) {}
 
     template <RandomBits R, class... Os>
-        requires Searcher<F, parallelization, space::flat_strategy, R>
+        requires Searcher<F, parallelization, space::flat_strategy, R> || BudgetedSearcher<F, R>
     co_result operator()(fabric_problem const& problem, fabric_plan start, R& rng, co_options const& options = {}, Os&&... observers) const {
         static_assert(search::tells<co_round, search::improved<picoseconds>,
                                     search::budget_spent<picoseconds>>::template all<std::remove_reference_t<Os>...>());
@@ -125,56 +177,119 @@ template <class F, TopologyFinder Finder> class co_optimize {
             if (made.empty()) throw invalid_input("co_optimize: the finder made no network: must be at least one");
             return made;
         };
+        std::vector<detail::co_chain> chains;
+        chains.push_back({0, start.wired.servers > 0 ? std::vector{start.wired} : wire_for(start.strategy), true, start.strategy});
+        for (auto const& other : options.starts) chains.push_back({chains.size(), {other.wired}, other.final, start.strategy});
+        bool const budgeted = BudgetedSearcher<F, R> && (options.evaluations || options.time);
+        auto const on_the_way = std::ranges::count(chains, false, &detail::co_chain::final);
+        auto const shares = budgeted ? detail::shares_of(options, chains.size() + static_cast<std::uint64_t>(on_the_way)) : detail::co_shares{};
+
         auto const rewiring = [&](network const& n) {
             return options.present ? rewiring_time(options.rewiring, *options.present, n) : picoseconds{0};
         };
-        auto const chain = [&](std::size_t number, std::vector<network> wirings, bool final) {
-            auto strategy = start.strategy;
-            std::optional<picoseconds> best; // of this chain, on networks that may be the result
-            for (std::uint64_t round = 0; round < options.rounds; ++round) {
-                if (!rounds.empty()) ended = run.due();
-                if (ended) return;
-                auto const began = run.elapsed();
-                if (round > 0) {
-                    wirings = wire_for(strategy);
-                    final = true;
-                }
-                // The wiring on which the strategy runs fastest; the first of these.
-                std::size_t chosen = 0;
-                auto before = cost_traits<picoseconds>::infinity();
-                std::optional<problem_on_network> placed;
-                for (std::size_t i = 0; i < wirings.size(); ++i) {
-                    auto here = problem.on(wirings[i]);
-                    auto const cost = sim::total_cost(here.problem.evaluator()(strategy), rewiring(wirings[i]));
-                    run.count_evaluation();
-                    if (placed && !(cost < before)) continue;
-                    before = cost;
-                    chosen = i;
-                    placed.emplace(std::move(here));
-                }
-                auto& wired = wirings[chosen];
-                auto found = searcher_(placed->problem, strategy, rng);
-                auto const cost = sim::total_cost(found.cost, rewiring(wired));
-                run.count(found.stats);
-                trajectory = split_mix(trajectory ^ found.stats.trajectory)();
-                rounds.push_back({number, round, wired, final, before, cost, found.stats.evaluations,
-                                  std::chrono::duration<double>(run.elapsed() - began).count()});
-                run.tell(rounds.back());
-                strategy = std::move(found.best);
-                if (!final) continue;
-                if (run.offer(fabric_plan{wired, strategy}, cost)) feasible = found.reason != stop_reason::nothing_feasible;
-                if (best && !(cost < *best)) return;
-                best = cost;
-            }
+        struct placed_plan {
+            network wired;
+            picoseconds cost;
+            problem_on_network here;
         };
-        if (start.wired.servers > 0) chain(0, {start.wired}, true);
-        else chain(0, wire_for(start.strategy), true);
-        for (std::size_t i = 0; i < options.starts.size() && !ended; ++i) chain(i + 1, {options.starts[i].wired}, options.starts[i].final);
+        auto const place = [&](network wired, space::flat_strategy const& s) {
+            auto here = problem.on(wired);
+            auto const cost = sim::total_cost(here.problem.evaluator()(s), rewiring(wired));
+            run.count_evaluation();
+            return placed_plan{std::move(wired), cost, std::move(here)};
+        };
+        // The wiring on which a strategy runs fastest, the first of these.
+        auto const fastest = [&](std::vector<network> wirings, space::flat_strategy const& s) {
+            std::optional<placed_plan> out;
+            for (auto& wired : wirings)
+                if (auto other = place(std::move(wired), s); !out || other.cost < out->cost) out.emplace(std::move(other));
+            return *std::move(out);
+        };
+        // What swaps of servers and exchanges of links make of it, in an eighth of the budget at most.
+        auto const rewired = [&](placed_plan at, space::flat_strategy const& s) {
+            auto const evaluations = run.stats().evaluations;
+            auto const began = run.elapsed();
+            for (std::uint64_t failed = 0; failed < options.rewirings; ++failed) {
+                if (options.evaluations && run.stats().evaluations - evaluations >= *options.evaluations / 8) break;
+                if (options.time && run.elapsed() - began >= *options.time / 8) break;
+                if (options.stop.stop_requested()) break;
+                auto changed = uniform_index(rng, 2) == 0 ? swap_servers(at.wired, rng) : exchange_links(at.wired, rng);
+                if (!changed) continue;
+                auto other = place(*std::move(changed), s);
+                if (!(other.cost < at.cost)) continue;
+                at = std::move(other);
+                failed = 0;
+            }
+            return at;
+        };
+        // A search, from `s`. Tells whether it found a better plan than all before.
+        auto const search_on = [&](placed_plan const& at, space::flat_strategy const& s, search::budget const& part, co_round round) {
+            auto found = search(at.here.problem, s, rng, part);
+            auto const cost = sim::total_cost(found.cost, rewiring(at.wired));
+            run.count(found.stats);
+            trajectory = split_mix(trajectory ^ found.stats.trajectory)();
+            round.wired = at.wired;
+            round.before = at.cost;
+            round.after = cost;
+            round.evaluations = found.stats.evaluations;
+            round.seconds = std::chrono::duration<double>(run.elapsed()).count() - round.seconds;
+            run.tell(rounds.emplace_back(std::move(round)));
+            if (rounds.back().final && run.offer(fabric_plan{at.wired, found.best}, cost)) feasible = found.reason != stop_reason::nothing_feasible;
+            return found;
+        };
+        auto const next_round = [&](detail::co_chain& c) {
+            if (!rounds.empty()) ended = run.due();
+            if (ended) return;
+            co_round round{.start = c.number, .round = c.round, .seconds = std::chrono::duration<double>(run.elapsed()).count()};
+            if (c.round > 0) {
+                auto others = wire_for(c.strategy);
+                if (!c.final) c.wirings.clear();
+                std::ranges::move(others, std::back_inserter(c.wirings));
+                c.final = true;
+            }
+            round.final = c.final;
+            auto const at = fastest(std::exchange(c.wirings, {}), c.strategy);
+            c.wirings.push_back(at.wired);
+            auto found = search_on(at, c.strategy, shares.round, std::move(round));
+            c.strategy = std::move(found.best);
+            ++c.round;
+            auto const cost = rounds.back().after;
+            c.open = c.round < options.rounds && (!c.final || !c.best || cost < *c.best);
+            if (c.final && (!c.best || cost < *c.best)) c.best = cost;
+        };
+
+        for (auto& c : chains)
+            while (c.open && !c.best && !ended) next_round(c);
+        while (!ended) {
+            detail::co_chain* next = nullptr;
+            for (auto& c : chains)
+                if (c.open && (!next || *c.best < *next->best)) next = &c;
+            if (!next || run.stats().evaluations >= shares.evaluations || run.elapsed() >= shares.time) break;
+            next_round(*next);
+        }
+        if (!ended && !(ended = run.due())) {
+            auto const best = run.best();
+            auto const round = std::ranges::find_if(rounds, [&](auto const& r) { return r.final && r.after == run.best_cost(); })->start;
+            auto const began = std::chrono::duration<double>(run.elapsed()).count();
+            auto const at = rewired(place(best.wired, best.strategy), best.strategy);
+            if (budgeted || at.cost < run.best_cost()) {
+                search::budget const left{.time = options.time ? std::optional(run.time_left()) : std::nullopt,
+                                          .evaluations = options.evaluations ? std::optional(std::max<std::uint64_t>(1, run.evaluations_left())) : std::nullopt,
+                                          .stop = options.stop};
+                auto const found = search_on(at, best.strategy, left, {.start = round, .round = chains[round].round, .last = true, .seconds = began});
+                if (budgeted) ended = found.ended;
+            }
+        }
         run.set_trajectory(trajectory);
         return {run.finish(ended.value_or(stop_reason::exhausted), feasible), std::move(rounds)};
     }
 
   private:
+    template <class R> auto search(parallelization const& problem, space::flat_strategy const& s, R& rng, search::budget const& part) const {
+        if constexpr (BudgetedSearcher<F, R>) return searcher_(problem, s, rng, part);
+        else return searcher_(problem, s, rng);
+    }
+
     F searcher_;
     Finder finder_;
 };

@@ -45,6 +45,24 @@ template <RandomBits R> [[nodiscard]] std::optional<network> exchange_links(netw
     return out;
 }
 
+/// `n` with two servers, drawn uniformly, in each other's place: links and rings of either become those of the other. All rings keep their links.
+/// Nothing where there is one server. Complexity: O(links + rings * servers).
+template <RandomBits R> [[nodiscard]] std::optional<network> swap_servers(network const& n, R& rng) {
+    if (n.servers < 2) return std::nullopt;
+    auto const first = static_cast<std::uint32_t>(uniform_index(rng, n.servers));
+    auto second = static_cast<std::uint32_t>(uniform_index(rng, n.servers - std::uint64_t{1}));
+    if (second >= first) ++second;
+    auto out = n;
+    auto const swapped = [&](std::uint32_t v) { return v == first ? second : v == second ? first : v; };
+    for (auto& l : out.links) {
+        l.a = swapped(l.a);
+        l.b = swapped(l.b);
+    }
+    for (auto& ring : out.rings)
+        for (auto& server : ring) server = swapped(server);
+    return out;
+}
+
 /// `n` with one of its rings, drawn uniformly, replaced by the ring of another step through the same servers (`ring_steps`), drawn uniformly; so is
 /// the ring that goes the other way, where there is one. Where all hops of the old ring have links of their own, these move to the hops of the new
 /// one; else the links stay. Nothing where the servers have no other ring, the new one is the old one, or its links would disconnect the network.

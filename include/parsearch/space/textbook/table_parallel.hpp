@@ -1,5 +1,5 @@
 #pragma once
-/// Tables that are looked up, each on one device.
+/// Tables that are looked up: each on one device, or cut by columns.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +15,16 @@ namespace parsearch::space {
 /// Data parallelism, but each table that is looked up is whole on one device: the one that holds the fewest bytes of tables so far, in graph order.
 /// Source: Naumov et al., Deep learning recommendation model for personalization and recommendation systems, 2019, section 3.
 [[nodiscard]] flat_strategy table_parallel(graph::dense_graph const& g, std::size_t devices, bool uneven = false);
+
+/// Tables that are looked up cut by their columns, the features of an entry, over as many neighbours as divide both columns and devices. What is made
+/// of them, up to the first layers with weights, is split by features over `degree` neighbours, as `tensor_parallel` has it: these layers add up
+/// what each part of the features gives. The rest is split by samples, or with `everywhere` by features, too.
+/// Source: column-wise sharding of D. Ivchenko et al., TorchRec, RecSys 2022. Throws `invalid_input` where `degree` does not divide `devices`.
+[[nodiscard]] flat_strategy column_wise_tables(graph::dense_graph const& g, std::size_t devices, std::size_t degree = 1, bool everywhere = false,
+                                               bool uneven = false);
+
+/// Whether the tables that are looked up hold at least half of all parameters, as in recommendation models.
+[[nodiscard]] bool mostly_tables(graph::dense_graph const& g);
 
 } // namespace parsearch::space
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <parsearch/space/strategy_space.hpp>
+#include <parsearch/space/textbook/branch_parallel.hpp>
 #include <parsearch/space/textbook/context_parallel.hpp>
 #include <parsearch/space/textbook/data_parallel.hpp>
 #include <parsearch/space/textbook/expert_parallel.hpp>
