@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <parsearch/fabric/cooptimize/usual_starts.hpp>
 #include <parsearch/fabric/network/random_regular.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/fabric/wiring/wirings.hpp>
@@ -101,6 +102,63 @@ TEST_CASE("co_optimize: a fabric wired for the strategy is faster than one that 
     auto const random = std::find_if(found.rounds.begin(), found.rounds.end(), [](auto const& r) { return r.start == 1; });
     REQUIRE(random != found.rounds.end());
     CHECK(found.cost < random->after);
+}
+
+TEST_CASE("co_optimize: a searcher that takes a budget gets a quarter for rounds, and the last search has the rest") {
+    for (std::uint64_t seed = 0; seed < support::cases(std::uint64_t{24}); ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 draw(seed);
+        std::uint32_t const servers = 4 + static_cast<std::uint32_t>(uniform_index(draw, 4));
+        fabric::fabric_problem const problem(support::random_network(draw), servers, {.servers = support::slow_servers(2)});
+        auto const starts = fabric::usual_starts(servers, 2, ten_gigabit, seed);
+        std::vector<std::uint64_t> parts;
+        auto const searcher = [&](auto const& p, space::flat_strategy start, auto& rng, search::budget const& budget) {
+            parts.push_back(*budget.evaluations);
+            return search::mcmc(p, std::move(start), rng, {.evaluations = budget.evaluations});
+        };
+        std::uint64_t const all = 400 + uniform_index(draw, 400);
+        auto const run = [&] {
+            std::mt19937_64 rng(seed);
+            return fabric::co_optimize(searcher, fabric::wirings{2, ten_gigabit})(problem, {}, rng, {.evaluations = all, .starts = starts});
+        };
+        auto const found = run();
+        REQUIRE(parts.size() == found.rounds.size());
+        REQUIRE(parts.size() >= starts.size() + 2); // of an ideal switch one more, of the last, of data parallelism
+        for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+            REQUIRE(parts[i] == all / 4 / (starts.size() + 2));
+            REQUIRE_FALSE(found.rounds[i].last);
+        }
+        REQUIRE(found.rounds.back().last);
+        REQUIRE(found.stats.evaluations <= all);
+        REQUIRE(parts.back() >= all / 2);
+        REQUIRE(found.reason == stop_reason::evaluation_budget);
+        auto least = picoseconds::max();
+        for (auto const& r : found.rounds)
+            if (r.final) least = std::min(least, r.after);
+        REQUIRE(found.cost == least);
+        REQUIRE(problem.on(found.best.wired).problem.evaluator()(found.best.strategy) == found.cost);
+        REQUIRE(run().stats.trajectory == found.stats.trajectory);
+    }
+}
+
+TEST_CASE("co_optimize: where servers that talk are far apart, a change of the wiring brings them together") {
+    // All operators alternate between two servers that are four hops apart on a ring of eight.
+    fabric::fabric_problem const problem(small_dlrm(1024), 8, {.servers = support::slow_servers(1)});
+    space::flat_strategy apart;
+    for (auto const& op : problem.graph().operations) apart.push_back(space::whole(op, apart.size() % 2 == 0 ? 0 : 4));
+    auto const ring = [](fabric::demand const&) { return fabric::circulant(8, {1}, ten_gigabit); };
+    auto const rounds = [&](std::uint64_t rewirings) {
+        std::mt19937_64 rng{5};
+        auto const stay = [](auto const& p, space::flat_strategy start, auto& r) {
+            return search::mcmc(p, std::move(start), r, {.evaluations = 1, .problem_starts = false});
+        };
+        return fabric::co_optimize(stay, ring)(problem, {fabric::circulant(8, {1}, ten_gigabit), apart}, rng, {.rewirings = rewirings});
+    };
+    auto const kept = rounds(0), changed = rounds(100);
+    CHECK_FALSE(kept.rounds.back().last);
+    CHECK(changed.rounds.back().last);
+    CHECK(changed.cost < kept.cost);
+    for (std::size_t i = 0; i < kept.rounds.size(); ++i) CHECK(changed.rounds[i].after == kept.rounds[i].after);
 }
 
 TEST_CASE("co_optimize: what rewiring costs may be more than what it saves") {

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/network/random_regular.hpp>
 #include <parsearch/fabric/network/reconfigurable.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
@@ -63,6 +65,35 @@ TEST_CASE("exchanged links: only those between servers move") {
     for (int i = 0; i < 50; ++i)
         if (auto const next = exchange_links(n, rng))
             for (std::size_t l = 0; l < 6; ++l) REQUIRE(next->links[l] == n.links[l]);
+}
+
+TEST_CASE("swapped servers: the network is the same but for two numbers, rings keep their links") {
+    std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
+    for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto const n = seed % 2 == 0 ? circulant(6, {1, 2}, gigabyte) : fat_tree(6, gigabyte);
+        auto const next = swap_servers(n, rng);
+        REQUIRE(next);
+        REQUIRE_NOTHROW(validate(*next));
+        // Exactly one swap of two servers makes one of the other.
+        std::size_t found = 0;
+        for (std::uint32_t a = 0; a < 6; ++a)
+            for (std::uint32_t b = a + 1; b < 6; ++b) {
+                auto const as = [&](std::uint32_t v) { return v == a ? b : v == b ? a : v; };
+                bool same = true;
+                for (std::size_t l = 0; l < n.links.size(); ++l) same = same && next->links[l].a == as(n.links[l].a) && next->links[l].b == as(n.links[l].b);
+                for (std::size_t r = 0; r < n.rings.size(); ++r)
+                    for (std::size_t i = 0; i < n.rings[r].size(); ++i) same = same && next->rings[r][i] == as(n.rings[r][i]);
+                if (!same) continue;
+                ++found;
+                pairs.insert({a, b});
+            }
+        REQUIRE(found == 1);
+    }
+    CHECK(pairs.size() == 15);
+    std::mt19937_64 rng(1);
+    CHECK(!swap_servers(network{.name = {}, .servers = 1}, rng));
 }
 
 TEST_CASE("replaced rings: the links of a ring follow it, both directions stay one ring") {

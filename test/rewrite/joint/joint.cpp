@@ -17,6 +17,7 @@
 #include <parsearch/models/lenet.hpp>
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/ops/conv.hpp>
+#include <parsearch/ops/einsum.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/ops/normalization.hpp>
@@ -104,11 +105,11 @@ TEST_CASE("joint: without rules it is the best parallelization under the additiv
     CHECK(joint(p, {}, same).cost == least);
 }
 
-TEST_CASE("joint: two heavy branches that can not be split run side by side, which elimination does not find") {
-    // Extents without divisors: each layer is whole, on some device.
+TEST_CASE("joint: two heavy products that can not be split run side by side, which neither elimination nor an expert finds") {
+    // Extents without divisors: each product is whole, on some device. Experts place layers with weights, which these have not.
     graph::operator_graph g;
-    auto const x = g.input("x", {{1, 4099}});
-    auto const left = g.add("left", ops::linear{.out = 4099}, x), right = g.add("right", ops::linear{.out = 4099}, x);
+    auto const x = g.input("x", {{4099, 4099}});
+    auto const left = g.add("left", ops::einsum{.equation = "ij,jk->ik"}, x, x), right = g.add("right", ops::einsum{.equation = "ij,kj->ik"}, x, x);
     g.add("sum", ops::add{}, left, right);
     auto const p = problem_of(g);
     std::mt19937_64 a(1), b(1), c(1);

@@ -69,8 +69,8 @@ PARSEARCH_INLINE void joint_run::simulate_all(std::vector<priced_graph> const& g
         auto& g = simulated_.emplace_back(simulated{rank, with_graph(problem_, operators_of(problem_, f.graph)), {f.price.strategy}});
         auto evaluate = g.candidate.evaluator();
         simulate(graphs, evaluate, g, f.price.strategy, false);
-        if (!over()) simulate(graphs, evaluate, g, g.candidate.space().nearest(data_parallel(g.candidate)), false);
-        if (!over()) simulate(graphs, evaluate, g, space::one_device(g.candidate.graph()), false);
+        for (auto& expert : g.candidate.starts())
+            if (!over()) simulate(graphs, evaluate, g, std::move(expert), false);
         for (auto const& counting : usual_countings)
             if (!over()) simulate(graphs, evaluate, g, g.found.emplace_back(cache_.all().price(g.candidate.graph(), counting).strategy), false);
     }
