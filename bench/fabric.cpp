@@ -106,8 +106,12 @@ int run(int argc, char** argv) {
     app.add_option("--servers", asked.servers, "numbers of servers of four GPUs")->capture_default_str()->check(CLI::Range(3, 1024));
     app.add_option("--degrees", asked.degrees, "interfaces of each server")->capture_default_str()->check(CLI::Range(2, 64));
     app.add_option("--rates", asked.rates, "of an interface, Gb/s")->capture_default_str()->check(CLI::Range(10.0, 200.0));
-    app.add_option("--evaluations", asked.much.evaluations, "of each search, for a found fabric of all rounds together")->capture_default_str()->check(CLI::Range(1, 1'000'000'000));
-    app.add_option("--rounds", asked.much.rounds, "of fabric and strategy in turn from each start, at most")->capture_default_str()->check(CLI::Range(1, 1000));
+    app.add_option("--evaluations", asked.much.evaluations, "of each search, for a found fabric of all rounds together")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1'000'000'000));
+    app.add_option("--rounds", asked.much.rounds, "of fabric and strategy in turn from each start, at most")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
     app.add_option("--seed", asked.much.seed, "of all draws")->capture_default_str();
     app.add_option("--threads", asked.threads, "searches at once, 0: as many as the machine has; the results are the same")
         ->capture_default_str()

@@ -33,7 +33,8 @@ struct cell {
 };
 
 // Fabrics found in rounds and by joint moves, then networks that do not depend on the model.
-inline constexpr std::array<std::string_view, 7> wirings{"found", "joint moves", "ideal switch", "ideal fat tree", "fat tree", "random", "fully connected"};
+inline constexpr std::array<std::string_view, 7> wirings{"found",    "joint moves", "ideal switch",   "ideal fat tree",
+                                                         "fat tree", "random",      "fully connected"};
 
 inline ps::link_description interface_of(double gbps) { return {{gbps * 1e9 / 8}, std::chrono::microseconds(1)}; }
 

@@ -38,7 +38,8 @@ template <std::size_t Degree> ps::space::flat_strategy columns(ps::parallelizati
 
 template <std::size_t Group> ps::space::flat_strategy branches(ps::parallelization const& p) {
     if (!ps::space::has_large_branches(p.graph()))
-        throw ps::invalid_input("branch_parallel_", Group, ": less than a fifth of the work and of the weights is in branches beside a larger one: must be as much");
+        throw ps::invalid_input("branch_parallel_", Group,
+                                ": less than a fifth of the work and of the weights is in branches beside a larger one: must be as much");
     if (p.topology().size() % Group != 0 || p.topology().size() == Group)
         throw ps::invalid_input("branch_parallel_", Group, ": there are ", p.topology().size(), " devices: must be several groups of ", Group);
     return ps::branch_parallel(p, Group);

@@ -115,8 +115,9 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
     auto placed = problem.on(wired);
     if (wired.switches == 0) wired.name = ps::text(given.to_wire->entry->name, ", degree ", o.degree);
     else
-        made.notes.push_back(ps::text("a fat tree, one interface of ", wired.links.front().each.rate.bytes_per_second * 8e-9,
-                                      " Gb/s per server, costs as much as servers joined with each other, and runs the plan faster than any wiring found"));
+        made.notes.push_back(
+            ps::text("a fat tree, one interface of ", wired.links.front().each.rate.bytes_per_second * 8e-9,
+                     " Gb/s per server, costs as much as servers joined with each other, and runs the plan faster than any wiring found"));
     made.problem = std::move(placed.problem);
     made.oracle = oracle_of(placed.cluster);
     made.start = "data parallel";

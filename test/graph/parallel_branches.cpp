@@ -95,5 +95,7 @@ TEST_CASE("branches: towers, modules, none") {
     CHECK(segments.size() >= 9);
     CHECK(modules.size() >= 3 * segments.size());
     CHECK(graph::parallel_branches(graph::read_graph(models::mlp({.batch = 8})).graph).empty());
-    CHECK(graph::parallel_branches(graph::read_graph(models::gpt({.layers = 2, .hidden = 64, .heads = 2, .sequence = 16, .vocabulary = 64, .batch = 8})).graph).size() <= 2); // tables
+    CHECK(graph::parallel_branches(
+              graph::read_graph(models::gpt({.layers = 2, .hidden = 64, .heads = 2, .sequence = 16, .vocabulary = 64, .batch = 8})).graph)
+              .size() <= 2); // tables
 }

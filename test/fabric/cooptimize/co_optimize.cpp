@@ -166,9 +166,12 @@ TEST_CASE("co_optimize: what rewiring costs may be more than what it saves") {
     auto const present = fabric::circulant(6, {1}, ten_gigabit);
     auto const run = [&](std::int64_t iterations) {
         std::mt19937_64 rng{3};
-        return fabric::co_optimize(walk{200}, fabric::wirings{2, ten_gigabit})(
-            problem, {}, rng,
-            {.rounds = 2, .rewirings = 0, .starts = {{present}}, .present = present, .rewiring = {.reconfiguration_time = 10s, .iterations = iterations}});
+        return fabric::co_optimize(walk{200}, fabric::wirings{2, ten_gigabit})(problem, {}, rng,
+                                                                               {.rounds = 2,
+                                                                                .rewirings = 0,
+                                                                                .starts = {{present}},
+                                                                                .present = present,
+                                                                                .rewiring = {.reconfiguration_time = 10s, .iterations = iterations}});
     };
     auto const once = run(1), often = run(1'000'000'000'000);
     CHECK(fabric::same_wiring(once.best.wired, present));

@@ -18,8 +18,8 @@ TEST_CASE("usual starts: a switch, a random network, a fat tree that costs as mu
         for (std::uint32_t const degree : {2U, 3U, 4U}) {
             CAPTURE(servers);
             CAPTURE(degree);
-            link_description const interface{100_Gbps, picoseconds{1'000'000}};
-            auto const starts = fabric::usual_starts(servers, degree, interface, 7);
+            link_description const link{100_Gbps, picoseconds{1'000'000}};
+            auto const starts = fabric::usual_starts(servers, degree, link, 7);
             REQUIRE(starts.size() >= 2);
             CHECK(starts[0].wired.switches == 1);
             CHECK_FALSE(starts[0].final);

@@ -82,7 +82,8 @@ TEST_CASE("swapped servers: the network is the same but for two numbers, rings k
             for (std::uint32_t b = a + 1; b < 6; ++b) {
                 auto const as = [&](std::uint32_t v) { return v == a ? b : v == b ? a : v; };
                 bool same = true;
-                for (std::size_t l = 0; l < n.links.size(); ++l) same = same && next->links[l].a == as(n.links[l].a) && next->links[l].b == as(n.links[l].b);
+                for (std::size_t l = 0; l < n.links.size(); ++l)
+                    same = same && next->links[l].a == as(n.links[l].a) && next->links[l].b == as(n.links[l].b);
                 for (std::size_t r = 0; r < n.rings.size(); ++r)
                     for (std::size_t i = 0; i < n.rings[r].size(); ++i) same = same && next->rings[r][i] == as(n.rings[r][i]);
                 if (!same) continue;

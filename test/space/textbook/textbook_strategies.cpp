@@ -281,7 +281,8 @@ TEST_CASE("experts: table parallelism keeps tables whole, on the device with the
 }
 
 TEST_CASE("experts: tables cut by columns, the rest by samples and features") {
-    auto const g = graph::read_graph(models::dlrm({.dense = 16, .bottom = {32, 8}, .tables = {100, 40}, .features = 8, .top = {32, 16}, .batch = 32})).graph;
+    auto const g =
+        graph::read_graph(models::dlrm({.dense = 16, .bottom = {32, 8}, .tables = {100, 40}, .features = 8, .top = {32, 16}, .batch = 32})).graph;
     auto const s = space::column_wise_tables(g, 16, 4);
     CHECK(shown(g, s, "table1") == "s2 o8 @0+8,1"); // eight columns: two groups of samples
     CHECK(shown(g, s, "table2") == "s2 o8 @0+8,1");

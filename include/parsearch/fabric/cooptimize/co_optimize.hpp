@@ -105,9 +105,9 @@ namespace detail {
 
 /// What of a budget a round may take.
 struct co_shares {
-    search::budget round{}; ///< of each round but the last
-    std::uint64_t evaluations = std::numeric_limits<std::uint64_t>::max();    ///< when so many are gone,
-    std::chrono::nanoseconds time = std::chrono::nanoseconds::max(); ///< or so much time, the last round begins
+    search::budget round{};                                                ///< of each round but the last
+    std::uint64_t evaluations = std::numeric_limits<std::uint64_t>::max(); ///< when so many are gone,
+    std::chrono::nanoseconds time = std::chrono::nanoseconds::max();       ///< or so much time, the last round begins
 };
 
 /// A quarter of the budget is for rounds; the first ones, `first` of them, take all of it at most.
@@ -143,7 +143,8 @@ struct co_chain {
 /// present and several other wirings that on which it runs fastest); search on; and again, until a round improves nothing or there were `rounds`.
 /// First each start gets a round, one that may not be the result two; then the one with the best plan goes on, as long as it can. At last servers
 /// swap places and links exchange ends on the best wiring, while that makes its plan faster, and a last search goes on there. The answer is the
-/// best of all rounds on fabrics that may be the result, so it is never worse than what the searcher finds on any `final` start: these are rounds too.
+/// best of all rounds on fabrics that may be the result, so it is never worse than what the searcher finds on any `final` start: these are rounds
+/// too.
 ///
 /// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes. If it may be called as `searcher(problem, start,
 ///   rng, budget)`, too, and the options have a budget, it is: a quarter of that is for the rounds, in equal parts, and the last search has what is
@@ -274,7 +275,8 @@ template <class F, TopologyFinder Finder> class co_optimize {
             auto const at = rewired(place(best.wired, best.strategy), best.strategy);
             if (budgeted || at.cost < run.best_cost()) {
                 search::budget const left{.time = options.time ? std::optional(run.time_left()) : std::nullopt,
-                                          .evaluations = options.evaluations ? std::optional(std::max<std::uint64_t>(1, run.evaluations_left())) : std::nullopt,
+                                          .evaluations =
+                                              options.evaluations ? std::optional(std::max<std::uint64_t>(1, run.evaluations_left())) : std::nullopt,
                                           .stop = options.stop};
                 auto const found = search_on(at, best.strategy, left, {.start = round, .round = chains[round].round, .last = true, .seconds = began});
                 if (budgeted) ended = found.ended;

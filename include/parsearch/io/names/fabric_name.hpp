@@ -117,9 +117,10 @@ inline constexpr auto described<fabric_options> = boost::hana::make_tuple(
     field("extents", &fabric_options::extents, "servers in each dimension; none: degree / 2 dimensions, as equal as the number of servers allows"),
     field("steps", &fabric_options::steps,
           "servers are joined with those so many further on; none: degree / 2 steps that make short paths, as topology finding takes them"),
-    field("rounds", &fabric_options::rounds,
-          "searches, each followed by a wiring for what it found, at most, from each beginning: wired for data parallelism, an ideal switch, a random "
-          "network, a fat tree that costs as much; the budget of the search is for all of them together"));
+    field(
+        "rounds", &fabric_options::rounds,
+        "searches, each followed by a wiring for what it found, at most, from each beginning: wired for data parallelism, an ideal switch, a random "
+        "network, a fat tree that costs as much; the budget of the search is for all of them together"));
 
 /// A fabric: its name, the network that it makes, a line about it, and the options that only it (and others that name them) has.
 struct fabric_entry {

@@ -13,8 +13,7 @@
 namespace parsearch::space {
 
 PARSEARCH_INLINE flat_strategy branch_parallel(graph::dense_graph const& g, std::size_t devices, std::size_t group, std::size_t rest, bool uneven) {
-    if (group < 1 || devices % group != 0)
-        throw invalid_input("branch_parallel: group is ", group, ": must divide the number of devices, ", devices);
+    if (group < 1 || devices % group != 0) throw invalid_input("branch_parallel: group is ", group, ": must divide the number of devices, ", devices);
     if (rest < 1 || rest > devices) throw invalid_input("branch_parallel: rest is ", rest, ": must be from 1 to the number of devices, ", devices);
     auto out = data_parallel(g, rest, uneven);
     std::vector<std::pair<flop_count, byte_count>> load; // of each group in this segment

@@ -34,7 +34,8 @@ PARSEARCH_INLINE flat_strategy table_parallel(graph::dense_graph const& g, std::
     return s;
 }
 
-PARSEARCH_INLINE flat_strategy column_wise_tables(graph::dense_graph const& g, std::size_t devices, std::size_t degree, bool everywhere, bool uneven) {
+PARSEARCH_INLINE flat_strategy column_wise_tables(graph::dense_graph const& g, std::size_t devices, std::size_t degree, bool everywhere,
+                                                  bool uneven) {
     auto const by_features = tensor_parallel(g, devices, degree, uneven);
     auto s = everywhere ? by_features : data_parallel(g, devices, uneven);
     std::vector<bool> of_tables(g.size(), false); // made of tables without weights between
