@@ -151,8 +151,7 @@ found_plan co_optimized(P const& problem, cell const& c, fabric::co_options cons
     });
 }
 
-// Both at once: from the best expert on a fabric wired for the traffic of the best one on an
-// ideal switch.
+// Both at once: from the best expert on a fabric wired for the traffic of the best one on an ideal switch.
 template <class P, class R> found_plan jointly_moved(P const& problem, cell const& c, effort const& much, R& rng) {
     auto const data_parallel = ps::space::data_parallel(problem.graph(), problem.devices());
     auto expert = cheapest_start(problem.on(ideal_switch_of(c)).problem, data_parallel).first;

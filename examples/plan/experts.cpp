@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <string>
 
 namespace plan {
 namespace {
@@ -24,8 +26,13 @@ template <std::size_t Degree> ps::space::flat_strategy tensor(ps::parallelizatio
 
 // Where tables are most of the parameters: a language model's table of tokens does not ask for this.
 void require_tables(ps::parallelization const& p, std::string const& name) {
-    if (!ps::space::mostly_tables(p.graph()))
-        throw ps::invalid_input(name, ": tables that are looked up hold less than half of the parameters: must be at least half");
+    if (ps::space::mostly_tables(p.graph())) return;
+    std::int64_t all = 0, looked_up = 0;
+    for (auto const& op : p.graph().operations) {
+        all += ps::ops::parameters_of(op);
+        if (!op.weights.empty() && op.weights[0].touched_bytes >= 0) looked_up += ps::ops::parameters_of(op);
+    }
+    throw ps::invalid_input(name, ": tables that are looked up hold ", looked_up, " of ", all, " parameters: must be at least half");
 }
 ps::space::flat_strategy tables(ps::parallelization const& p) {
     require_tables(p, "table_parallel");

@@ -1,6 +1,8 @@
 #include "fabric.hpp"
 
 #include <algorithm>
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -27,6 +29,7 @@ ps::fabric::network switch_of(ps::io::fabric_options const& o) {
 ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_round(request const& asked, ps::parallelization const& placed,
                                                                           ps::space::flat_strategy start, std::mt19937_64& rng,
                                                                           ps::search::budget const& budget) {
+    auto const began = std::chrono::steady_clock::now();
     start = placed.space().nearest(std::move(start)); // the first is data parallelism
     auto cost_of = placed.evaluator();
     auto cost = cost_of(start);
@@ -39,7 +42,9 @@ ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_round(reques
     auto options = *asked.search;
     auto const priced = 1 + std::uint64_t{experts.size()};
     ps::io::visit_search(options, [&](auto const&, auto& one) {
-        one.time = budget.time;
+        if (budget.time) // less what pricing took
+            one.time = std::max(std::chrono::nanoseconds{1},
+                                *budget.time - std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - began));
         if (budget.evaluations) one.evaluations = *budget.evaluations - std::min(*budget.evaluations - 1, priced);
     });
     ps::io::fix_derived(options);
@@ -117,7 +122,7 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
     else
         made.notes.push_back(
             ps::text("a fat tree, one interface of ", wired.links.front().each.rate.bytes_per_second * 8e-9,
-                     " Gb/s per server, costs as much as servers joined with each other, and runs the plan faster than any wiring found"));
+                     " Gb/s per server, costs as much as servers joined with each other, and what was found there is faster than on any wiring"));
     made.problem = std::move(placed.problem);
     made.oracle = oracle_of(placed.cluster);
     made.start = "data parallel";

@@ -17,7 +17,6 @@
 
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/fabric/network/hops.hpp>
-#include <parsearch/fabric/wiring/found_network.hpp>
 #include <parsearch/io/display/differences.hpp>
 #include <parsearch/io/display/listing.hpp>
 #include <parsearch/io/names/fabric_name.hpp>
@@ -174,11 +173,13 @@ std::vector<ps::io::report_round> rounds_of(planned const& made) {
     for (auto const& r : made.wired->rounds) {
         bool const best = !chosen && r.final && r.after == made.found().figures.cost;
         chosen = chosen || best;
-        bool const wired = r.wired.name == ps::fabric::found_name;
+        auto const again = std::ranges::any_of(
+            made.wired->rounds, [&](auto const& other) { return other.start == r.start && other.round + 1 == r.round && other.wired == r.wired; });
         out.push_back({.network = r.last         ? "the best of these"
-                                  : !wired       ? r.wired.name
-                                  : r.round == 0 ? "wired for data parallelism"
-                                                 : "wired for what was found",
+                                  : again        ? "the same"
+                                  : r.round > 0  ? "wired for what was found"
+                                  : r.start == 0 ? "wired for data parallelism"
+                                                 : r.wired.name,
                        .round = r.round + 1,
                        .before = r.before,
                        .after = r.after,

@@ -766,7 +766,7 @@ class Fabrics(Folder):
         asked = ["--model", GPT, "--fabric", "topoopt", *self.SERVERS, "--interface", "10Gbps"]
         out, _ = plan(*asked, "--evaluations", 600, "--rounds", 2, "--compare", "all", "--out", self.path / "a")
         run = self.load("a", "run.json")
-        rounds = re.findall(r"(?m)^  (wired for data parallelism|ideal switch|random, degree 2|fat tree, k = \d+|wired for what was found|the best of these) +(\d+)  .*?(the plan)?$", out)
+        rounds = re.findall(r"(?m)^  (wired for data parallelism|ideal switch|random, degree 2|fat tree, k = \d+|wired for what was found|the same|the best of these) +(\d+)  .*?(the plan)?$", out)
         self.assertEqual(rounds[0][:2], ("wired for data parallelism", "1"))
         self.assertTrue(all(int(number) <= (3 if name == "the best of these" else 2) for name, number, _ in rounds))
         self.assertNotIn("the best of these", [name for name, _, _ in rounds[:-1]])

@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -14,6 +15,8 @@
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/inception_v3.hpp>
 #include <parsearch/models/mlp.hpp>
+#include <parsearch/ops/elementwise.hpp>
+#include <parsearch/ops/linear.hpp>
 
 #include "support/random_network.hpp"
 #include "support/sanitized.hpp"
@@ -66,6 +69,37 @@ TEST_CASE("branches: of random networks, nothing between them, and all that lies
         several += !branches.empty();
         for (auto const& e : g.edges)
             if (g.trains[e.producer] && of[e.producer] >= 0 && of[e.consumer] >= 0) REQUIRE(of[e.producer] == of[e.consumer]);
+        // All that has weights beside another is in a branch, and that in its segment: behind so many operators that all ways pass.
+        std::vector<bool> passed(g.size());
+        for (std::uint32_t op = 0; op < g.size(); ++op) passed[op] = g.trains[op] && !leads_past(g, op);
+        std::vector<std::uint32_t> behind(g.size(), 0), part(g.size());
+        for (std::uint32_t op = 0; op < g.size(); ++op) part[op] = op;
+        for (auto const op : g.order)
+            for (auto const& e : g.in(op)) behind[op] = std::max(behind[op], behind[e.producer] + (passed[e.producer] ? 1 : 0));
+        auto const joins = [&](std::uint32_t a, std::uint32_t b) { return g.trains[a] && g.trains[b] && !passed[a] && !passed[b]; };
+        for (bool changed = true; changed;) { // parts: the smallest number that neighbours have
+            changed = false;
+            auto const join = [&](std::uint32_t a, std::uint32_t b) {
+                if (!joins(a, b) || part[a] == part[b]) return;
+                part[a] = part[b] = std::min(part[a], part[b]);
+                changed = true;
+            };
+            for (auto const& e : g.edges) join(e.producer, e.consumer);
+            for (std::uint32_t op = 0; op < g.size(); ++op) join(op, g.sharing[op]);
+        }
+        std::vector<std::uint32_t> segment(g.size(), static_cast<std::uint32_t>(g.size())); // of each part
+        for (std::uint32_t op = 0; op < g.size(); ++op)
+            if (g.trains[op] && !passed[op]) segment[part[op]] = std::min(segment[part[op]], behind[op]);
+        std::set<std::pair<std::uint32_t, std::uint32_t>> weighing; // segment and part
+        for (std::uint32_t op = 0; op < g.size(); ++op)
+            if (g.trains[op] && !passed[op] && !g.operations[op].weights.empty()) weighing.insert({segment[part[op]], part[op]});
+        for (std::uint32_t op = 0; op < g.size(); ++op) {
+            if (!g.trains[op] || passed[op]) continue;
+            auto const mine = segment[part[op]];
+            if (of[op] >= 0) REQUIRE(branches[static_cast<std::size_t>(of[op])].segment == mine);
+            bool const beside = std::ranges::any_of(weighing, [&](auto const& w) { return w.first == mine && w.second != part[op]; });
+            if (beside && weighing.contains({mine, part[op]})) REQUIRE(of[op] >= 0);
+        }
         for (std::uint32_t op = 0; op < g.size(); ++op) {
             if (g.trains[op] && !leads_past(g, op)) REQUIRE(of[op] == -1);
             else if (of[g.sharing[op]] >= 0) REQUIRE(of[op] == of[g.sharing[op]]);
@@ -95,6 +129,15 @@ TEST_CASE("branches: towers, modules, none") {
     CHECK(segments.size() >= 9);
     CHECK(modules.size() >= 3 * segments.size());
     CHECK(graph::parallel_branches(graph::read_graph(models::mlp({.batch = 8})).graph).empty());
+    // A mask that one of two branches reads does not change their segment.
+    graph::operator_graph masked;
+    auto const x = masked.add("first", ops::linear{.out = 8}, masked.input("x", {{4, 8}}));
+    auto const mask = masked.add("mask", ops::relu{}, masked.input("m", {{4, 8}}));
+    auto const left = masked.add("left.mask", ops::add{}, masked.add("left", ops::linear{.out = 8}, x), mask);
+    masked.add("sum", ops::add{}, left, masked.add("right", ops::linear{.out = 8}, x));
+    auto const two = graph::parallel_branches(graph::read_graph(masked).graph);
+    REQUIRE(two.size() == 2);
+    for (auto const& b : two) CHECK(b.segment == 1);
     CHECK(graph::parallel_branches(
               graph::read_graph(models::gpt({.layers = 2, .hidden = 64, .heads = 2, .sequence = 16, .vocabulary = 64, .batch = 8})).graph)
               .size() <= 2); // tables

@@ -282,7 +282,7 @@ TEST_CASE("problem: starts of networks with tables or experts, legal on any numb
         auto const tables = make_problem(models::dlrm({.batch = 32}), support::mesh(count), ten);
         CHECK(has(tables, "table_parallel"));
         CHECK(has(tables, "column_wise_tables_2") == (count % 2 == 0));
-        CHECK(has(tables, text("column_wise_tables_", count, "_everywhere")) == (count == 2 || count == 8));
+        CHECK(has(tables, text("column_wise_tables_", count, "_everywhere")) == (count == 2 || count == 8)); // of 64 columns
         CHECK(has(tables, "branch_parallel_1"));
         CHECK_FALSE(has(tables, "expert_parallel"));
         auto const mixture = make_problem(

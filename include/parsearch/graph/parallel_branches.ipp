@@ -53,20 +53,20 @@ PARSEARCH_INLINE std::vector<branch> parallel_branches(dense_graph const& g) {
             if (!g.trains[*i]) break;
         }
     }
-    std::vector<branch> found(n); // at the root of each
+    std::vector<branch> found(n, branch{.segment = n}); // at the root of each
     for (auto const op : g.order) {
         if (outside[op]) continue;
         for (auto const& e : g.in(op)) segment[op] = std::max(segment[op], segment[e.producer]);
         auto& mine = found[sets.root(op)];
-        mine.segment = mine.operators.empty() ? segment[op] : std::min(mine.segment, segment[op]);
+        if (g.trains[op]) mine.segment = std::min(mine.segment, segment[op]);
         mine.operators.push_back(op);
         mine.flops += g.operations[op].flops;
         for (auto const& w : g.operations[op].weights) mine.bytes += ops::bytes_of(w);
     }
     std::vector<std::uint32_t> in_segment(passed.size() + 1, 0);
     for (auto const& b : found)
-        if (b.flops > 0 || b.bytes > 0) ++in_segment[b.segment];
-    std::erase_if(found, [&](auto const& b) { return (b.flops <= 0 && b.bytes <= 0) || in_segment[b.segment] < 2; });
+        if (b.segment < n && (b.flops > 0 || b.bytes > 0)) ++in_segment[b.segment];
+    std::erase_if(found, [&](auto const& b) { return b.segment == n || (b.flops <= 0 && b.bytes <= 0) || in_segment[b.segment] < 2; });
     std::ranges::stable_sort(found, {}, [](auto const& b) { return std::tuple(b.segment, -b.flops, -b.bytes); });
     return found;
 }

@@ -70,11 +70,13 @@ PARSEARCH_INLINE std::vector<space::named_strategy> expert_starts(parallelizatio
     add("expert_parallel", expert_parallel(p));
     if (per_node > 1) add(text("expert_parallel_", per_node), expert_parallel(p, per_node));
     add("table_parallel", table_parallel(p));
-    if (space::mostly_tables(p.graph()))
-        for (std::size_t degree = 1; degree <= 2 * std::max<std::size_t>(per_node, 1) && node.size() % degree == 0; degree *= 2) {
-            if (degree <= per_node) add(text("column_wise_tables_", degree), column_wise_tables(p, degree));
-            if (degree >= per_node) add(text("column_wise_tables_", degree, "_everywhere"), column_wise_tables(p, degree, true));
-        }
+    if (space::mostly_tables(p.graph())) {
+        auto const of_node = std::max<std::size_t>(per_node, 1);
+        for (std::size_t degree = 1; degree <= of_node && node.size() % degree == 0; degree *= 2)
+            add(text("column_wise_tables_", degree), column_wise_tables(p, degree));
+        for (auto const degree : {of_node, 2 * of_node})
+            if (degree > 1 && node.size() % degree == 0) add(text("column_wise_tables_", degree, "_everywhere"), column_wise_tables(p, degree, true));
+    }
     if (space::has_large_branches(p.graph()))
         for (std::size_t group = 1; group < node.size() && node.size() % group == 0; group *= 2) {
             add(text("branch_parallel_", group), branch_parallel(p, group));

@@ -301,7 +301,7 @@ TEST_CASE("experts: tables cut by columns, the rest by samples and features") {
     CHECK_FALSE(space::mostly_tables(graph::read_graph(models::bert({.layers = 1, .batch = 8})).graph));
     CHECK_FALSE(space::mostly_tables(graph::read_graph(models::mlp({.batch = 8})).graph));
     CHECK(support::refusal([&] { return space::column_wise_tables(g, 16, 3).size(); }) ==
-          "tensor_parallel: degree is 3: must divide the number of devices, 16");
+          "column_wise_tables: degree is 3: must divide the number of devices, 16");
 }
 
 TEST_CASE("experts: branches side by side, the largest on the groups with the least work") {

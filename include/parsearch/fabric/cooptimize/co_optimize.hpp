@@ -43,9 +43,9 @@ struct start_fabric {
 
 /// Options of `co_optimize`. It always ends by itself, where its searcher does.
 struct co_options {
-    std::optional<std::chrono::nanoseconds> time{}; ///< see `search::budget`; looked at between rounds
-    std::optional<std::uint64_t> evaluations{};     ///< strategies priced in all rounds, at least 1; looked at between rounds
-    std::stop_token stop{};                         ///< between rounds: the searcher may know it, too
+    std::optional<std::chrono::nanoseconds> time{}; ///< see `search::budget`; of searchers that take none looked at between rounds
+    std::optional<std::uint64_t> evaluations{};     ///< strategies priced in all rounds, at least 1; as `time`
+    std::stop_token stop{};                         ///< looked at between rounds, and by searchers that take a budget
 
     std::uint64_t rounds = 5;           ///< the most rounds from each start, at least 1
     std::uint64_t rewirings = 100;      ///< changes of the best wiring, tried in a row without making its plan faster; 0: none
@@ -147,8 +147,8 @@ struct co_chain {
 /// too.
 ///
 /// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes. If it may be called as `searcher(problem, start,
-///   rng, budget)`, too, and the options have a budget, it is: a quarter of that is for the rounds, in equal parts, and the last search has what is
-///   left. Other searchers are called for it where the wiring was changed.
+///   rng, budget)`, too, it is: a quarter of the budget of the options is for the rounds, in equal parts, and the last search has what is left.
+///   Others, and where there is no budget, get a last search only if a change of the wiring made the plan faster.
 /// - The first start is `start`: a network and a strategy to begin with. Without a network (`{}`) servers are wired for the traffic of the strategy,
 ///   without a strategy it is data parallelism; then come the starts of the options, each with that strategy.
 /// - Deterministic without `time`, where searcher and finder are: the searches run one after the other and take their random numbers from `rng`.
@@ -183,11 +183,13 @@ template <class F, TopologyFinder Finder> class co_optimize {
         for (auto const& other : options.starts) chains.push_back({chains.size(), {other.wired}, other.final, start.strategy});
         bool const budgeted = BudgetedSearcher<F, R> && (options.evaluations || options.time);
         auto const on_the_way = std::ranges::count(chains, false, &detail::co_chain::final);
-        auto const shares = budgeted ? detail::shares_of(options, chains.size() + static_cast<std::uint64_t>(on_the_way)) : detail::co_shares{};
+        auto const shares =
+            BudgetedSearcher<F, R> ? detail::shares_of(options, chains.size() + static_cast<std::uint64_t>(on_the_way)) : detail::co_shares{};
 
         auto const rewiring = [&](network const& n) {
             return options.present ? rewiring_time(options.rewiring, *options.present, n) : picoseconds{0};
         };
+        auto const seconds = [&] { return std::chrono::duration<double>(run.elapsed()).count(); };
         struct placed_plan {
             network wired;
             picoseconds cost;
@@ -213,7 +215,7 @@ template <class F, TopologyFinder Finder> class co_optimize {
             for (std::uint64_t failed = 0; failed < options.rewirings; ++failed) {
                 if (options.evaluations && run.stats().evaluations - evaluations >= *options.evaluations / 8) break;
                 if (options.time && run.elapsed() - began >= *options.time / 8) break;
-                if (options.stop.stop_requested()) break;
+                if (options.stop.stop_requested() || run.evaluations_left() == 0 || run.time_left() <= std::chrono::nanoseconds{0}) break;
                 auto changed = uniform_index(rng, 2) == 0 ? swap_servers(at.wired, rng) : exchange_links(at.wired, rng);
                 if (!changed) continue;
                 auto other = place(*std::move(changed), s);
@@ -223,8 +225,8 @@ template <class F, TopologyFinder Finder> class co_optimize {
             }
             return at;
         };
-        // A search, from `s`. Tells whether it found a better plan than all before.
-        auto const search_on = [&](placed_plan const& at, space::flat_strategy const& s, search::budget const& part, co_round round) {
+        // A search, from `s`; the round began when so many seconds were gone.
+        auto const search_on = [&](placed_plan const& at, space::flat_strategy const& s, search::budget const& part, co_round round, double began) {
             auto found = search(at.here.problem, s, rng, part);
             auto const cost = sim::total_cost(found.cost, rewiring(at.wired));
             run.count(found.stats);
@@ -233,7 +235,7 @@ template <class F, TopologyFinder Finder> class co_optimize {
             round.before = at.cost;
             round.after = cost;
             round.evaluations = found.stats.evaluations;
-            round.seconds = std::chrono::duration<double>(run.elapsed()).count() - round.seconds;
+            round.seconds = seconds() - began;
             run.tell(rounds.emplace_back(std::move(round)));
             if (rounds.back().final && run.offer(fabric_plan{at.wired, found.best}, cost)) feasible = found.reason != stop_reason::nothing_feasible;
             return found;
@@ -241,7 +243,8 @@ template <class F, TopologyFinder Finder> class co_optimize {
         auto const next_round = [&](detail::co_chain& c) {
             if (!rounds.empty()) ended = run.due();
             if (ended) return;
-            co_round round{.start = c.number, .round = c.round, .seconds = std::chrono::duration<double>(run.elapsed()).count()};
+            auto const began = seconds();
+            co_round round{.start = c.number, .round = c.round};
             if (c.round > 0) {
                 auto others = wire_for(c.strategy);
                 if (!c.final) c.wirings.clear();
@@ -251,7 +254,7 @@ template <class F, TopologyFinder Finder> class co_optimize {
             round.final = c.final;
             auto const at = fastest(std::exchange(c.wirings, {}), c.strategy);
             c.wirings.push_back(at.wired);
-            auto found = search_on(at, c.strategy, shares.round, std::move(round));
+            auto found = search_on(at, c.strategy, shares.round, std::move(round), began);
             c.strategy = std::move(found.best);
             ++c.round;
             auto const cost = rounds.back().after;
@@ -270,16 +273,19 @@ template <class F, TopologyFinder Finder> class co_optimize {
         }
         if (!ended && !(ended = run.due())) {
             auto const best = run.best();
-            auto const round = std::ranges::find_if(rounds, [&](auto const& r) { return r.final && r.after == run.best_cost(); })->start;
-            auto const began = std::chrono::duration<double>(run.elapsed()).count();
+            auto const of_start = std::ranges::find_if(rounds, [&](auto const& r) { return r.final && r.after == run.best_cost(); })->start;
+            auto began = seconds();
             auto const at = rewired(place(best.wired, best.strategy), best.strategy);
-            if (budgeted || at.cost < run.best_cost()) {
-                search::budget const left{.time = options.time ? std::optional(run.time_left()) : std::nullopt,
-                                          .evaluations =
-                                              options.evaluations ? std::optional(std::max<std::uint64_t>(1, run.evaluations_left())) : std::nullopt,
-                                          .stop = options.stop};
-                auto const found = search_on(at, best.strategy, left, {.start = round, .round = chains[round].round, .last = true, .seconds = began});
-                if (budgeted) ended = found.ended;
+            for (bool on = budgeted || at.cost < run.best_cost(); on; began = seconds()) {
+                search::budget left{.stop = options.stop};
+                if (options.time) left.time = run.time_left();
+                if (options.evaluations) left.evaluations = std::max<std::uint64_t>(1, run.evaluations_left());
+                auto const& from = run.best().wired == at.wired ? run.best().strategy : best.strategy;
+                auto const found =
+                    search_on(at, space::flat_strategy(from), left, {.start = of_start, .round = chains[of_start].round++, .last = true}, began);
+                ended = run.due(); // asks observers for more
+                on = budgeted && !ended && (found.ended == stop_reason::evaluation_budget || found.ended == stop_reason::time_budget);
+                if (budgeted && !ended && !on) ended = found.ended;
             }
         }
         run.set_trajectory(trajectory);

@@ -1,16 +1,13 @@
 #pragma once
 /// A fabric that `topology_finder` wired, as a network.
 
-#include <string_view>
+#include <vector>
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/fabric/network/network.hpp>
 #include <parsearch/fabric/wiring/topology_finder.hpp>
 
 namespace parsearch::fabric {
-
-/// What networks of found fabrics are called.
-inline constexpr std::string_view found_name = "found";
 
 /// The network of a found fabric: its links with their numbers, each direction like `link`; both directions of every ring all of whose hops have
 /// links (one of a ring of two servers, whose directions are the same). Groups without such a ring have none.

@@ -1,14 +1,12 @@
 #pragma once
 // A fabric that `topology_finder` wired, as a network.
 
-#include <string>
-
 #include <parsearch/fabric/wiring/found_network.hpp>
 
 namespace parsearch::fabric {
 
 PARSEARCH_INLINE network network_of(found_topology const& t, link_description const& link) {
-    network out{std::string(found_name), t.servers, 0, {}, {}};
+    network out{"found", t.servers, 0, {}, {}};
     for (auto const& l : t.links) out.links.push_back({l.a, l.b, link});
     for (auto const& ring : t.rings) {
         if (!ring.wired()) continue;

@@ -158,7 +158,7 @@ class joint_run {
         if (!kernel_.has_best() || cost < kernel_.best_cost()) offer(*g.plan, cost, g.candidate.feasible(strategy));
         if (!ended_) kernel_.report(options_.progress_interval, cost);
     }
-    /// Each with the strategies that are best under several countings of synchronisation, data parallelism, and all on one device.
+    /// Each with the strategies that are best under several countings of synchronisation, and the experts'.
     void simulate_all(std::vector<priced_graph> const& graphs);
     /// To parts of the machine, those that did best first.
     void map_all(std::vector<priced_graph> const& graphs);

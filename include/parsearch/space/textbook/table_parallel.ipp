@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include <parsearch/core/error.hpp>
 #include <parsearch/space/propagate.hpp>
 #include <parsearch/space/textbook/data_parallel.hpp>
 #include <parsearch/space/textbook/table_parallel.hpp>
@@ -36,6 +37,8 @@ PARSEARCH_INLINE flat_strategy table_parallel(graph::dense_graph const& g, std::
 
 PARSEARCH_INLINE flat_strategy column_wise_tables(graph::dense_graph const& g, std::size_t devices, std::size_t degree, bool everywhere,
                                                   bool uneven) {
+    if (degree < 1 || devices % degree != 0)
+        throw invalid_input("column_wise_tables: degree is ", degree, ": must divide the number of devices, ", devices);
     auto const by_features = tensor_parallel(g, devices, degree, uneven);
     auto s = everywhere ? by_features : data_parallel(g, devices, uneven);
     std::vector<bool> of_tables(g.size(), false); // made of tables without weights between
