@@ -130,8 +130,8 @@ using found_plan = ps::search_result<fabric::fabric_plan, ps::picoseconds>;
 // A strategy for a network that stays as it is.
 template <class P, class R> found_plan on_fixed(P const& problem, cell const& c, effort const& much, R& rng) {
     auto network = fixed_network(c, much.seed);
-    auto found =
-        searcher{}(problem.on(network).problem, ps::space::data_parallel(problem.graph(), problem.devices()), rng, {.evaluations = much.evaluations});
+    auto found = searcher{}(problem.on(network).problem, ps::space::data_parallel(problem.graph(), problem.devices()), rng,
+                            {.time = {}, .evaluations = much.evaluations, .stop = {}});
     return {{std::move(network), std::move(found.best)}, found.cost, {}, found.stats, found.reason, found.ended};
 }
 

@@ -277,7 +277,7 @@ template <class F, TopologyFinder Finder> class co_optimize {
             auto began = seconds();
             auto const at = rewired(place(best.wired, best.strategy), best.strategy);
             for (bool on = budgeted || at.cost < run.best_cost(); on; began = seconds()) {
-                search::budget left{.stop = options.stop};
+                search::budget left{.time = {}, .evaluations = {}, .stop = options.stop};
                 if (options.time) left.time = run.time_left();
                 if (options.evaluations) left.evaluations = std::max<std::uint64_t>(1, run.evaluations_left());
                 auto const& from = run.best().wired == at.wired ? run.best().strategy : best.strategy;
