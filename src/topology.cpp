@@ -11,8 +11,8 @@
 #include <parsearch/graph/blocks.ipp>
 #include <parsearch/graph/dense_graph.ipp>
 #include <parsearch/graph/dominators.ipp>
-#include <parsearch/graph/parallel_branches.ipp>
 #include <parsearch/graph/fusion.ipp>
+#include <parsearch/graph/parallel_branches.ipp>
 #include <parsearch/graph/ring_attention.ipp>
 #include <parsearch/graph/series_parallel.ipp>
 #include <parsearch/graph/vector_graph.ipp>

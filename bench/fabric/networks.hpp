@@ -72,8 +72,8 @@ inline fabric::server_options servers_of_four() {
             .host_link = {{31.5e9}, std::chrono::microseconds(1)}};
 }
 
-// What is searched. Flows are spread over all shortest paths. Messages along an edge are sent together: one by one they would
-// be up to 512^2 tasks. Strategies must fit the memory.
+// What is searched. Flows are spread over all shortest paths. Messages along an edge are sent together: one by one they would be up to 512^2 tasks.
+// Strategies must fit the memory.
 inline fabric::fabric_problem problem_of(cell const& c) {
     auto servers = servers_of_four();
     servers.interface = interface_of(c.gbps);

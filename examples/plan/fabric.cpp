@@ -1,7 +1,6 @@
 #include "fabric.hpp"
 
 #include <algorithm>
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>

@@ -101,7 +101,7 @@ TEST_CASE("branches: of random networks, nothing between them, and all that lies
             if (beside && weighing.contains({mine, part[op]})) REQUIRE(of[op] >= 0);
         }
         for (std::uint32_t op = 0; op < g.size(); ++op) {
-            if (g.trains[op] && !leads_past(g, op)) REQUIRE(of[op] == -1);
+            if (passed[op]) REQUIRE(of[op] == -1);
             else if (of[g.sharing[op]] >= 0) REQUIRE(of[op] == of[g.sharing[op]]);
         }
     }

@@ -272,7 +272,7 @@ template <class F, TopologyFinder Finder> class co_optimize {
             next_round(*next);
         }
         if (!ended && !(ended = run.due())) {
-            auto const best = run.best();
+            auto best = run.best();
             auto const of_start = std::ranges::find_if(rounds, [&](auto const& r) { return r.final && r.after == run.best_cost(); })->start;
             auto began = seconds();
             auto const at = rewired(place(best.wired, best.strategy), best.strategy);
@@ -280,9 +280,8 @@ template <class F, TopologyFinder Finder> class co_optimize {
                 search::budget left{.time = {}, .evaluations = {}, .stop = options.stop};
                 if (options.time) left.time = run.time_left();
                 if (options.evaluations) left.evaluations = std::max<std::uint64_t>(1, run.evaluations_left());
-                auto const& from = run.best().wired == at.wired ? run.best().strategy : best.strategy;
-                auto const found =
-                    search_on(at, space::flat_strategy(from), left, {.start = of_start, .round = chains[of_start].round++, .last = true}, began);
+                auto found = search_on(at, best.strategy, left, {.start = of_start, .round = chains[of_start].round++, .last = true}, began);
+                best.strategy = std::move(found.best);
                 ended = run.due(); // asks observers for more
                 on = budgeted && !ended && (found.ended == stop_reason::evaluation_budget || found.ended == stop_reason::time_budget);
                 if (budgeted && !ended && !on) ended = found.ended;
