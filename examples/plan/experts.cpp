@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <string>
 
 namespace plan {
@@ -26,13 +25,10 @@ template <std::size_t Degree> ps::space::flat_strategy tensor(ps::parallelizatio
 
 // Where tables are most of the parameters: a language model's table of tokens does not ask for this.
 void require_tables(ps::parallelization const& p, std::string const& name) {
-    if (ps::space::mostly_tables(p.graph())) return;
-    std::int64_t all = 0, looked_up = 0;
-    for (auto const& op : p.graph().operations) {
-        all += ps::ops::parameters_of(op);
-        if (!op.weights.empty() && op.weights[0].touched_bytes >= 0) looked_up += ps::ops::parameters_of(op);
-    }
-    throw ps::invalid_input(name, ": tables that are looked up hold ", looked_up, " of ", all, " parameters: must be at least half");
+    auto const parameters = ps::space::parameters_of_tables(p.graph());
+    if (parameters.mostly()) return;
+    throw ps::invalid_input(name, ": tables that are looked up hold ", parameters.looked_up, " of ", parameters.all,
+                            " parameters: must be at least half");
 }
 ps::space::flat_strategy tables(ps::parallelization const& p) {
     require_tables(p, "table_parallel");

@@ -197,6 +197,9 @@ struct tensor {
 [[nodiscard]] inline bool has_parameters(operation const& op) noexcept { return !std::ranges::all_of(op.weights, &operand::cache); }
 [[nodiscard]] inline bool keeps_cache(operation const& op) noexcept { return std::ranges::any_of(op.weights, &operand::cache); }
 
+/// Whether it looks entries of a table up: of its first weights it touches a part alone.
+[[nodiscard]] inline bool looks_up(operation const& op) noexcept { return !op.weights.empty() && op.weights[0].touched_bytes >= 0; }
+
 /// The amounts of work of an operation that grow with its iteration space, beside those of its operands.
 template <class Operation> [[nodiscard]] constexpr auto amounts_of(Operation& op) noexcept {
     return std::array{&op.flops,

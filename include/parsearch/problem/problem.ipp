@@ -70,7 +70,7 @@ PARSEARCH_INLINE std::vector<space::named_strategy> expert_starts(parallelizatio
     add("expert_parallel", expert_parallel(p));
     if (per_node > 1) add(text("expert_parallel_", per_node), expert_parallel(p, per_node));
     add("table_parallel", table_parallel(p));
-    if (space::mostly_tables(p.graph())) {
+    if (space::parameters_of_tables(p.graph()).mostly()) {
         auto const of_node = std::max<std::size_t>(per_node, 1);
         for (std::size_t degree = 1; degree <= of_node && node.size() % degree == 0; degree *= 2)
             add(text("column_wise_tables_", degree), column_wise_tables(p, degree));

@@ -28,8 +28,7 @@ PARSEARCH_INLINE std::vector<configuration> likely_configurations(ops::operation
     for (std::size_t g = 2; g <= o.per_node; ++g)
         if (o.per_node % g == 0 && devices % g == 0)
             add(split_samples(op, total / static_cast<std::int64_t>(g), static_cast<std::int32_t>(g), 0, all.uneven()));
-    bool const looked_up = !op.weights.empty() && op.weights[0].touched_bytes >= 0;
-    for (std::int32_t g = 2; looked_up && g < total; ++g)
+    for (std::int32_t g = 2; ops::looks_up(op) && g < total; ++g)
         for (auto const k : order) {
             if (total % g != 0 || !may_be_in(k, g) || !ops::is_indexed_by(op.weights[0], k)) continue;
             auto c = whole(op);

@@ -27,8 +27,6 @@ using ps::rewrite::graph_pricer_options;
 
 namespace {
 
-bool looks_up(ps::ops::operation const& op) { return !op.weights.empty() && op.weights[0].touched_bytes >= 0; }
-
 /// Candidates of each operator, and the cost of any choice of them, straight from the definition.
 template <class P> struct naive_prices {
     using terms_type = ps::surrogate_terms;

@@ -297,9 +297,9 @@ TEST_CASE("experts: tables cut by columns, the rest by samples and features") {
     CHECK(s[support::op_named(g, "interaction.vectors")] == tensor[support::op_named(g, "interaction.vectors")]);
     CHECK(shown(g, s, "top.fc1") == "s4 k4 @0+4,1");
     CHECK(shown(g, s, "top.relu1") == "s4 @0+4"); // where the sum is
-    CHECK(space::mostly_tables(graph::read_graph(models::dlrm({.batch = 8})).graph));
-    CHECK_FALSE(space::mostly_tables(graph::read_graph(models::bert({.layers = 1, .batch = 8})).graph));
-    CHECK_FALSE(space::mostly_tables(graph::read_graph(models::mlp({.batch = 8})).graph));
+    CHECK(space::parameters_of_tables(graph::read_graph(models::dlrm({.batch = 8})).graph).mostly());
+    CHECK_FALSE(space::parameters_of_tables(graph::read_graph(models::bert({.layers = 1, .batch = 8})).graph).mostly());
+    CHECK_FALSE(space::parameters_of_tables(graph::read_graph(models::mlp({.batch = 8})).graph).mostly());
     CHECK(support::refusal([&] { return space::column_wise_tables(g, 16, 3).size(); }) ==
           "column_wise_tables: degree is 3: must divide the number of devices, 16");
 }

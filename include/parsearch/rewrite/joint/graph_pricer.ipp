@@ -114,11 +114,10 @@ PARSEARCH_INLINE graph_pricer::lookups::lookups(graph::dense_graph const& g, top
     std::vector<double> load(devices, 0), load_of_node(devices, 0);
     double total = 0;
     for (std::uint32_t op = 0; op < g.size(); ++op) {
-        auto const& weights = g.operations[op].weights;
-        if (weights.empty() || weights[0].touched_bytes < 0) continue;
+        if (!ops::looks_up(g.operations[op])) continue;
         if (placed.empty()) placed = space::table_parallel(g, devices);
         is[op] = true;
-        auto const bytes = static_cast<double>(ops::bytes_of(weights[0]));
+        auto const bytes = static_cast<double>(ops::bytes_of(g.operations[op].weights[0]));
         auto const device = static_cast<std::size_t>(placed[op].start);
         load[device] += bytes;
         load_of_node[t.node[device]] += bytes;

@@ -48,7 +48,7 @@ PARSEARCH_INLINE std::vector<space::configuration> operator_views(ops::operation
     for (std::int32_t n = 1; n <= machine.nodes; ++n)
         for (std::int32_t d = 1; d <= machine.devices; ++d)
             if (machine.nodes % n == 0 && machine.devices % d == 0) shapes.push_back({.first_node = 0, .nodes = n, .first_device = 0, .devices = d});
-    bool const looked_up = !op.weights.empty() && op.weights[0].touched_bytes >= 0;
+    bool const looked_up = ops::looks_up(op);
     std::stable_sort(shapes.begin(), shapes.end(), [&](auto const& a, auto const& b) {
         auto const x = a.nodes * a.devices, y = b.nodes * b.devices;
         return looked_up ? x < y : x > y;

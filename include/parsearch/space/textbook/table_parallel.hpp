@@ -23,8 +23,13 @@ namespace parsearch::space {
 [[nodiscard]] flat_strategy column_wise_tables(graph::dense_graph const& g, std::size_t devices, std::size_t degree = 1, bool everywhere = false,
                                                bool uneven = false);
 
-/// Whether the tables that are looked up hold at least half of all parameters, as in recommendation models.
-[[nodiscard]] bool mostly_tables(graph::dense_graph const& g);
+/// How many parameters a graph has, and how many of them are of tables that are looked up.
+struct table_parameters {
+    std::int64_t looked_up = 0, all = 0;
+    /// Whether tables hold at least half of them, as in recommendation models.
+    [[nodiscard]] bool mostly() const noexcept { return looked_up > 0 && looked_up >= all - looked_up; }
+};
+[[nodiscard]] table_parameters parameters_of_tables(graph::dense_graph const& g);
 
 } // namespace parsearch::space
 

@@ -10,12 +10,6 @@
 #include <parsearch/space/textbook/table_parallel.hpp>
 #include <parsearch/space/textbook/tensor_parallel.hpp>
 
-namespace parsearch::space::detail {
-
-PARSEARCH_INLINE bool looks_up(ops::operation const& op) { return !op.weights.empty() && op.weights[0].touched_bytes >= 0; }
-
-} // namespace parsearch::space::detail
-
 namespace parsearch::space {
 
 PARSEARCH_INLINE flat_strategy table_parallel(graph::dense_graph const& g, std::size_t devices, bool uneven) {
@@ -24,7 +18,7 @@ PARSEARCH_INLINE flat_strategy table_parallel(graph::dense_graph const& g, std::
     std::vector<std::optional<std::int32_t>> place(g.size());
     for (auto const i : g.order) {
         auto const& op = g.operations[i];
-        if (!detail::looks_up(op)) continue;
+        if (!ops::looks_up(op)) continue;
         auto& device = place[g.sharing[i]];
         if (!device) {
             device = static_cast<std::int32_t>(std::min_element(load.begin(), load.end()) - load.begin());
@@ -45,7 +39,7 @@ PARSEARCH_INLINE flat_strategy column_wise_tables(graph::dense_graph const& g, s
     std::vector<bool> added_up(g.size(), false);  // lies where a first layer behind tables left what it made
     for (auto const i : g.order) {
         auto const& op = g.operations[i];
-        if (detail::looks_up(op)) {
+        if (ops::looks_up(op)) {
             of_tables[i] = true;
             auto const column = detail::first_dim(op, ops::dim_kind::parameter);
             if (!column) continue;
@@ -71,14 +65,14 @@ PARSEARCH_INLINE flat_strategy column_wise_tables(graph::dense_graph const& g, s
     return s;
 }
 
-PARSEARCH_INLINE bool mostly_tables(graph::dense_graph const& g) {
-    std::int64_t all = 0, looked_up = 0;
+PARSEARCH_INLINE table_parameters parameters_of_tables(graph::dense_graph const& g) {
+    table_parameters out;
     for (auto const& op : g.operations) {
         auto const parameters = ops::parameters_of(op);
-        all += parameters;
-        if (detail::looks_up(op)) looked_up += parameters;
+        out.all += parameters;
+        if (ops::looks_up(op)) out.looked_up += parameters;
     }
-    return looked_up > 0 && looked_up >= all - looked_up;
+    return out;
 }
 
 } // namespace parsearch::space

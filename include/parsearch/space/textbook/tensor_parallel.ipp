@@ -59,10 +59,9 @@ PARSEARCH_INLINE flat_strategy tensor_parallel(graph::dense_graph const& g, std:
         auto const prefer = [&](std::optional<std::uint32_t> k) {
             if (!split) split = k;
         };
-        bool const is_lookup = !op.weights.empty() && op.weights[0].touched_bytes >= 0;
         bool const is_product = op.work == work_class::matmul || op.work == work_class::convolution || op.work == work_class::attention ||
                                 op.work == work_class::recurrent;
-        if (is_lookup) {
+        if (ops::looks_up(op)) {
             prefer(detail::first_dim(op, dim_kind::reduction, tensor));
         } else if (ops::has_parameters(op) && is_product) {
             prefer(inherits(dim_kind::reduction));
