@@ -1,10 +1,13 @@
 // How long plans take to simulate at the sizes of Megatron-LM's table (Narayanan et al., SC 2021, table 1: GPT, DGX A100, 1F1B, blocks computed
-// again), and with twice the devices, layers or micro-batches of one of them: the first simulation, and the same again by one that has seen it.
+// again), with twice the devices, layers or micro-batches of one of them, and far larger: the first simulation, and the same again by one that has
+// seen it. Each is simulated as one of as many replicas as there are, and but for the largest on all devices, too, which must take the same time.
 //
 //   scale [--case NAME]... [--out FILE]
 //
-// Each row is measured in a process of its own, whose memory it tells: case, devices, micro_batches, layers, tasks, scheduled, problem_s, first_s,
-// again_s, peak_bytes, iteration_s.
+// Each row is measured in a process of its own, whose memory it tells: case, devices, replicas, micro_batches, layers, tasks (of all replicas; the
+// barriers of their all-reduces are counted for each), scheduled, problem_s,
+// first_s, again_s, peak_bytes, iteration_s; of all devices all_first_s, all_again_s, all_peak_bytes. Ends with 1 where the times of a replica and of
+// all devices differ.
 
 #include <algorithm>
 #include <array>
@@ -29,6 +32,7 @@
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/pipeline/plans/replicas.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/problem/problem.hpp>
 
@@ -47,6 +51,16 @@ struct scale_case {
     std::int32_t layers, hidden, heads;
     std::uint32_t tensor, stages, devices;
     std::int64_t batch, micro_batch;
+    bool as_a_part = false; // alone
+
+    [[nodiscard]] std::uint32_t data() const { return devices / tensor / stages; }
+    // Of which at least two nodes are left.
+    [[nodiscard]] std::uint32_t replicas() const {
+        auto const nodes = devices / 8;
+        for (auto n = data(); n > 1; --n)
+            if (data() % n == 0 && nodes % n == 0 && nodes / n >= 2) return n;
+        return 1;
+    }
 };
 constexpr std::array cases{
     scale_case{"1.7B", 24, 2304, 24, 1, 1, 32, 512, 16},
@@ -62,22 +76,27 @@ constexpr std::array cases{
     scale_case{"76B, twice the micro-batches", 60, 10240, 80, 8, 4, 1024, 3584, 2},
     scale_case{"76B, twice the layers", 120, 10240, 80, 8, 4, 1024, 1792, 2},
     scale_case{"76B, twice the devices", 60, 10240, 80, 8, 4, 2048, 3584, 2},
+    scale_case{"405B", 126, 16384, 128, 8, 16, 16384, 2048, 1, true},
+    scale_case{"1T, 16,384 devices", 128, 25600, 160, 8, 64, 16384, 8192, 1, true},
+    scale_case{"10T", 192, 65536, 512, 8, 64, 131072, 16384, 1, true},
 };
 
-nlohmann::json row_of(scale_case const& c) {
+// On all devices, or one of the replicas.
+nlohmann::json row_of(scale_case const& c, bool all) {
     auto began = std::chrono::steady_clock::now();
     auto const cluster = ps::io::make_named_cluster(fmt::format("{}x8xa100", c.devices / 8)).cluster;
-    auto const problem = ps::make_problem(ps::models::gpt({.layers = c.layers,
-                                                           .hidden = c.hidden,
-                                                           .heads = c.heads,
-                                                           .sequence = 2048,
-                                                           .vocabulary = 51200,
-                                                           .batch = c.batch,
-                                                           .type = ps::ops::dtype::f16}),
-                                          cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = ps::sim::optimizer::adam}});
+    auto const whole = ps::make_problem(ps::models::gpt({.layers = c.layers,
+                                                         .hidden = c.hidden,
+                                                         .heads = c.heads,
+                                                         .sequence = 2048,
+                                                         .vocabulary = 51200,
+                                                         .batch = c.batch,
+                                                         .type = ps::ops::dtype::f16}),
+                                        cluster, ps::cost::roofline{cluster}, {.simulation = {.optimizer = ps::sim::optimizer::adam}});
+    auto const replicas = all ? 1 : c.replicas();
+    auto const problem = replicas > 1 ? pipeline::one_replica(whole, replicas) : ps::parallelization(whole);
     auto const problem_s = seconds_since(began);
-    auto const data = c.devices / c.tensor / c.stages;
-    auto const micro_batches = static_cast<std::uint32_t>(c.batch / c.micro_batch / data);
+    auto const micro_batches = static_cast<std::uint32_t>(c.batch / c.micro_batch / c.data());
     pipeline::detail::stage_builder build(problem);
     auto candidate = build.balanced(c.stages, 1, micro_batches, {.tensor = c.tensor});
     candidate.recompute.assign(c.stages, true);
@@ -97,19 +116,21 @@ nlohmann::json row_of(scale_case const& c) {
     getrusage(RUSAGE_SELF, &use);
     return {{"case", c.name},
             {"devices", c.devices},
+            {"replicas", replicas},
             {"micro_batches", micro_batches},
             {"layers", c.layers},
-            {"tasks", simulator.all_tasks()},
+            {"tasks", replicas * simulator.all_tasks()},
             {"scheduled", simulator.scheduled_tasks()},
             {"problem_s", problem_s},
             {"first_s", first_s},
             {"again_s", again_s},
             {"peak_bytes", static_cast<std::int64_t>(use.ru_maxrss) * 1024},
+            {"iteration_ps", time.count()},
             {"iteration_s", static_cast<double>(time.count()) * 1e-12}};
 }
 
 // The row of `c`, measured by a child.
-nlohmann::json in_a_process(scale_case const& c) {
+nlohmann::json in_a_process(scale_case const& c, bool all) {
     std::array<int, 2> ends{};
     if (pipe(ends.data()) != 0) throw ps::invalid_input("no pipe to a child: ", std::strerror(errno));
     std::fflush(stdout); // or the child has it, too
@@ -118,7 +139,7 @@ nlohmann::json in_a_process(scale_case const& c) {
     if (child == 0) {
         close(ends[0]);
         try {
-            auto const text = row_of(c).dump();
+            auto const text = row_of(c, all).dump();
             _exit(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
         } catch (std::exception const& e) {
             fmt::print(stderr, "{}: {}\n", c.name, e.what());
@@ -146,18 +167,32 @@ int run(int argc, char** argv) {
     for (auto const& name : names)
         if (std::ranges::find(cases, name, &scale_case::name) == cases.end()) throw ps::invalid_input("there is no case '", name, "'");
     auto rows = nlohmann::json::array();
-    fmt::print("| case | devices | layers | micro-batches | tasks | scheduled | first, s | again, s | problem, s | GB "
-               "|\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    fmt::print("| case | devices | replicas | layers | micro-batches | tasks | scheduled | first, s | again, s | problem, s | GB "
+               "| all: first, s | again, s | GB |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    bool same = true;
     for (auto const& c : cases) {
         if (!names.empty() && std::ranges::find(names, c.name) == names.end()) continue;
-        rows.push_back(in_a_process(c));
-        auto const& r = rows.back();
-        fmt::print("| {} | {} | {} | {} | {} | {} | {:.3f} | {:.3f} | {:.2f} | {:.2f} |\n", c.name, c.devices, c.layers,
+        rows.push_back(in_a_process(c, false));
+        auto& r = rows.back();
+        fmt::print("| {} | {} | {} | {} | {} | {} | {} | {:.3f} | {:.4f} | {:.2f} | {:.2f} | ", c.name, c.devices, c.replicas(), c.layers,
                    r["micro_batches"].get<int>(), r["tasks"].get<std::uint64_t>(), r["scheduled"].get<std::uint64_t>(), r["first_s"].get<double>(),
                    r["again_s"].get<double>(), r["problem_s"].get<double>(), r["peak_bytes"].get<double>() / 1e9);
+        if (c.as_a_part) {
+            fmt::print(" | | |\n");
+            continue;
+        }
+        auto const all = in_a_process(c, true);
+        r["all_first_s"] = all["first_s"];
+        r["all_again_s"] = all["again_s"];
+        r["all_peak_bytes"] = all["peak_bytes"];
+        fmt::print("{:.3f} | {:.3f} | {:.2f} |\n", all["first_s"].get<double>(), all["again_s"].get<double>(), all["peak_bytes"].get<double>() / 1e9);
+        if (all["iteration_ps"] == r["iteration_ps"]) continue;
+        same = false;
+        fmt::print(stderr, "{}: one replica takes {} ps, all devices take {} ps\n", c.name, r["iteration_ps"].get<std::int64_t>(),
+                   all["iteration_ps"].get<std::int64_t>());
     }
     write_rows(out, rows);
-    return 0;
+    return same ? 0 : 1;
 }
 } // namespace
 } // namespace bench

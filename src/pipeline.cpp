@@ -20,6 +20,7 @@
 #include <parsearch/pipeline/plans/plan_space.ipp>
 #include <parsearch/pipeline/recomputation.ipp>
 #include <parsearch/pipeline/replica_times.ipp>
+#include <parsearch/pipeline/plans/replicas.ipp>
 #include <parsearch/pipeline/shared_blocks.ipp>
 #include <parsearch/pipeline/stage_builder.ipp>
 #include <parsearch/pipeline/stage_cuts.ipp>

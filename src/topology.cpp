@@ -26,4 +26,5 @@
 #include <parsearch/topology/machine_file.ipp>
 #include <parsearch/topology/neighbours.ipp>
 #include <parsearch/topology/nodes.ipp>
+#include <parsearch/topology/route_table.ipp>
 #include <parsearch/topology/torus.ipp>

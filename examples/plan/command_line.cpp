@@ -266,6 +266,19 @@ void add_general(CLI::App& app, raw_command& raw) {
             raw.asked.regular = share;
         },
         "0.05");
+    tools::add_text(
+        app, "--replicas", search, "N",
+        "plans one of N replicas, which do the same on other samples, each on a part of the nodes: of 2,048 GPUs with 8 replicas a plan takes as "
+        "long "
+        "to simulate as one of 256. auto: 1 up to 256 devices; beyond, as many as leave 256 and room for the model, where nodes are alike",
+        [&raw](std::string const& s) {
+            if (s == "auto") return raw.asked.replicas.reset();
+            std::uint32_t n = 0;
+            ps::io::read_option(s, "replicas", "command line", n);
+            if (n < 1) throw ps::invalid_input("--replicas is 0: must be auto, or at least 1");
+            raw.asked.replicas = n;
+        },
+        "auto");
     tools::add_text(app, "-o,--out", output, "DIR", "the folder to write the plan to; it is made where it does not exist [no files]",
                     text(raw.asked.out));
     tools::add_text(
@@ -419,6 +432,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.pin = m.pin;
         asked.forbid = m.forbid;
         asked.regular = m.regular ? std::optional(m.regular->share) : std::nullopt;
+        asked.replicas = m.replicas;
         return {.asked = asked};
     }
     for (auto const& [name, value] : raw.fabric_settings)

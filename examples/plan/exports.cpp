@@ -30,7 +30,7 @@ std::vector<wanted_export> read_exports(std::vector<std::string> const& given, s
 
 std::vector<ps::io::exported_file> export_plan(wanted_export const& wanted, request const& asked, planned const& made,
                                                ps::io::plan_notes const& notes) {
-    auto const& chosen = *made.plan;
+    auto const& chosen = made.plan->on_all();
     return ps::io::runtime_named(wanted.runtime, "--export")
         .files(wanted.file, {.graph = chosen.part.graph(),
                              .topology = chosen.part.topology(),

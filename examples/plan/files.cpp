@@ -59,6 +59,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
     m.simulation = asked.simulation;
     m.kernels = asked.kernels;
     m.space = asked.space;
+    if (made.whole) m.replicas = made.problem.options().replicas;
     m.pin = asked.pin;
     m.forbid = asked.forbid;
     if (asked.regular && made.stats && !made.rewritten && !made.wired)
@@ -124,7 +125,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
         return input.starts_with(prefix) ? input.substr(prefix.size()) : input;
     };
     d.title = short_name(without(asked.model, "zoo:")) + " on " + short_name(without(asked.cluster, ps::io::fabric_prefix));
-    d.model = summary_of_model(made.given_problem().graph(), asked.simulation.training);
+    d.model = summary_of_model(made.model(), asked.simulation.training);
     d.cluster_text = summary_of_cluster(given.cluster.cluster, asked.simulation);
     if (made.stats) d.search = summary_of_search(asked, made);
     auto const& plan = *made.plan;
@@ -133,7 +134,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     d.plan = plan.text;
     if (plan.plan.how.stages > 1) d.stage = plan.plan.how.stage;
     d.graph = &plan.part.graph();
-    d.cluster = &given.cluster.cluster;
+    d.cluster = made.part ? &*made.part : &given.cluster.cluster;
     for (auto const& device : plan.part.topology().devices) d.usable.push_back(device.memory);
     d.strategy = &plan.plan.strategy;
     d.simulation = &*plan.report;
@@ -227,9 +228,10 @@ written_files write_files(request const& asked, inputs const& given, planned con
     output_folder folder(asked.out);
     auto const& cluster = given.cluster.cluster;
     auto const& chosen = *made.plan;
+    auto const& all = chosen.on_all();
     auto const& strategy = chosen.plan.strategy;
     ps::io::plan_notes const said{.model = asked.model, .topology = asked.cluster, .predicted = made.figures().time, .rewritten_by = chosen.applied};
-    folder.write("plan.json", [&](std::ostream& out) { ps::io::write_plan_json(out, chosen.problem, chosen.plan, said); });
+    folder.write("plan.json", [&](std::ostream& out) { ps::io::write_plan_json(out, all.problem, all.plan, said); });
     if (!chosen.plan.how.plain()) {
         notes.push_back("strategy.flexflow is not written: FlexFlow knows no micro-batches, stages or shared states");
     } else if (!chosen.applied.empty()) {
@@ -238,7 +240,7 @@ written_files write_files(request const& asked, inputs const& given, planned con
         std::ostringstream text;
         try {
             auto const lost =
-                ps::io::write_flexflow_strategy(text, chosen.problem.graph(), cluster.size(), strategy, ps::io::flexflow_losses::report);
+                ps::io::write_flexflow_strategy(text, all.problem.graph(), cluster.size(), all.plan.strategy, ps::io::flexflow_losses::report);
             if (!lost.empty())
                 notes.push_back(ps::text("strategy.flexflow says less than plan.json: FlexFlow's format has no words for ", lost.size(),
                                          lost.size() == 1 ? " thing: " : " things, the first: ", lost.front()));
@@ -250,15 +252,16 @@ written_files write_files(request const& asked, inputs const& given, planned con
     folder.write("topology.json", [&](std::ostream& out) { ps::io::write_topology_json(out, cluster); });
     if (chosen.report) {
         std::size_t left_out = 0;
+        auto const& shown = made.part ? *made.part : cluster;
         folder.write("timeline.json",
-                     [&](std::ostream& out) { left_out = ps::io::write_timeline(out, chosen.part, cluster, strategy, *chosen.report); });
-        auto const all = cluster.size() + cluster.links().size();
+                     [&](std::ostream& out) { left_out = ps::io::write_timeline(out, chosen.part, shown, strategy, *chosen.report); });
+        auto const rows = std::size_t{chosen.report->tasks.resources} - 1; // with copies to hosts and back
         if (left_out > 0)
             notes.push_back(
-                ps::text("timeline.json has ", all - left_out, " of ", all,
+                ps::text("timeline.json has ", rows - left_out, " of ", rows,
                          " devices and links: all their tasks are more than a viewer shows, so those that do what another does are left out"));
     }
-    folder.write("graph.dot", [&](std::ostream& out) { ps::io::write_dot(out, chosen.part, strategy); });
+    folder.write("graph.dot", [&](std::ostream& out) { ps::io::write_dot(out, all.part, all.plan.strategy); });
     auto shown = made.notes;
     shown.insert(shown.end(), notes.begin(), notes.end());
     if (chosen.report) folder.write("report.html", [&](std::ostream& out) { ps::io::write_report(out, report_of(asked, given, made, shown)); });

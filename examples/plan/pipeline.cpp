@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <new>
 #include <optional>
 #include <random>
@@ -13,6 +14,7 @@
 
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/pipeline/plans/plan_bound.hpp>
+#include <parsearch/pipeline/plans/replicas.hpp>
 #include <parsearch/rewrite/joint/joint_pipeline.hpp>
 
 #include "planner.hpp"
@@ -30,6 +32,10 @@ ps::io::compared figures_of(ps::pipeline::pipeline_simulator const& simulator, p
     return ps::io::compare(problem, given.cluster.cluster, std::move(name), simulator.summary(), baseline);
 }
 
+std::string name_of(ps::pipeline::pipeline_plan const& plan, ps::parallelization const& problem) {
+    return ps::pipeline::short_name(plan, problem.topology().size(), problem.options().replicas);
+}
+
 // An observer that keeps the figures of the best textbook plan of each family. It shows the first plan that fits, and releases `limit` then.
 class textbook_shelf {
   public:
@@ -40,7 +46,7 @@ class textbook_shelf {
     void operator()(ps::pipeline::simulated_pipeline const& e) {
         auto const& tensor = e.plan.tensor_parallel;
         if (!e.cost || *e.cost == ps::cost_traits<ps::picoseconds>::infinity()) return;
-        auto const name = [&] { return ps::pipeline::short_name(e.plan, problem_.topology().size()); };
+        auto const name = [&] { return name_of(e.plan, problem_); };
         if (!shown_ && e.simulator.fits()) {
             shown_ = true;
             limit_.release();
@@ -83,7 +89,7 @@ pipelined described(ps::pipeline::pipeline_plan plan, ps::parallelization const&
         simulated = simulator.summary();
         tasks = simulator.all_tasks();
     }
-    auto figures = ps::io::compare(problem, given.cluster.cluster, ps::pipeline::short_name(plan, problem.topology().size()), simulated, baseline);
+    auto figures = ps::io::compare(problem, given.cluster.cluster, name_of(plan, problem), simulated, baseline);
     return {.plan = std::move(plan), .figures = std::move(figures), .idle = simulated.idle_share(), .tasks = tasks};
 }
 
@@ -210,8 +216,7 @@ void go_on(request const& asked, inputs const& given, ps::picoseconds baseline, 
     if (!(found->cost < made.pipeline->figures.cost)) return;
     auto better = described(std::move(found->plan), made.problem, given, baseline);
     if (!is_better(asked, better.figures, made.pipeline->figures)) return;
-    if (better.plan.tensor_parallel.empty())
-        better.figures.name = ps::text(ps::pipeline::short_name(found->stages, made.problem.topology().size()), ", some operators otherwise");
+    if (better.plan.tensor_parallel.empty()) better.figures.name = ps::text(name_of(found->stages, made.problem), ", some operators otherwise");
     made.pipelines->cost = better.figures.cost;
     made.pipeline = std::move(better);
 }
@@ -268,6 +273,14 @@ void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds 
                                             " rules made: ", made.pipeline->applied.front(), made.pipeline->applied.size() > 1 ? ", ..." : ""));
 }
 
+// `plan` of one replica on all devices; nothing where these were planned one by one.
+static std::unique_ptr<chosen_plan> on_all_devices(planned const& made, ps::pipeline::pipeline_plan const& plan) {
+    if (!made.whole) return {};
+    return std::make_unique<chosen_plan>(chosen_plan{.plan = ps::pipeline::on_all_replicas(*made.whole, plan, made.problem.options().replicas),
+                                                     .problem = *made.whole,
+                                                     .part = ps::pipeline::micro_batch_problem(*made.whole, plan.how.micro_batches)});
+}
+
 void settle(request const& asked, inputs const& given, planned& made) {
     bool const reported = !asked.out.empty() || given.cluster.network;
     auto simulated = std::exchange(made.report, {});
@@ -276,6 +289,7 @@ void settle(request const& asked, inputs const& given, planned& made) {
                                 .problem = made.problem,
                                 .part = made.problem,
                                 .applied = made.rewritten ? made.rewritten->applied : std::vector<std::string>{}};
+        made.plan->all = on_all_devices(made, made.plan->plan);
         if (reported) made.plan->report = std::move(simulated);
         return;
     }
@@ -286,7 +300,9 @@ void settle(request const& asked, inputs const& given, planned& made) {
                             .problem = problem,
                             .part = ps::pipeline::micro_batch_problem(problem, found.plan.how.micro_batches),
                             .applied = found.applied};
-    std::istringstream lines(ps::pipeline::to_string(problem, found.plan));
+    made.plan->all = on_all_devices(made, found.plan);
+    auto const& all = made.plan->on_all();
+    std::istringstream lines(ps::pipeline::to_string(all.problem, all.plan));
     for (std::string line; std::getline(lines, line);) made.plan->text.push_back(line);
     if (!reported) return;
     constexpr std::uint64_t most_reported = 10'000'000; // a gigabyte or two

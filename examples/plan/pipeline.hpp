@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ struct chosen_plan {
     std::vector<std::string> applied{};      // the rules that made its operators of the model's
     std::vector<std::string> text{};         // how it runs, and a line per stage; none of a strategy
     std::optional<ps::sim::report> report{}; // where something is to be written of it, and memory suffices
+    std::unique_ptr<chosen_plan> all{};      // where it is of one of several replicas, that of all devices
+
+    [[nodiscard]] chosen_plan const& on_all() const { return all ? *all : *this; }
 };
 
 // A search of pipelines.

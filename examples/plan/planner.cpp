@@ -15,7 +15,9 @@
 #include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
+#include <parsearch/models/summary.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/pipeline/plans/replicas.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
 
 #include "experts.hpp"
@@ -120,6 +122,25 @@ void start_as_before(planned& made, std::string const& start) {
 
 ps::parallelization make_problem(request const& asked, inputs const& given, ps::cost::profiled_roofline const& oracle) {
     return ps::make_problem(given.model.graph, given.cluster.cluster, oracle, {.space = asked.space, .simulation = asked.simulation});
+}
+
+// How many replicas to plan one of: what was asked, or of more than 256 devices as many as leave that, and twice what the weights and all that
+// belongs to them take. Not where something says what all devices do: a file of a plan, or pins; nor where other operators or a fabric are searched.
+std::uint32_t replicas_of(request const& asked, inputs const& given, ps::parallelization const& problem) {
+    if (asked.replicas) return *asked.replicas;
+    constexpr std::size_t few = 256;
+    constexpr double bytes = 18; // of a parameter: bf16, its gradient in f32, and three values of f32 of Adam
+    auto const& t = problem.topology();
+    bool const from_file = starts_from_file(asked) || (!asked.diff.empty() && !is_expert(asked.diff));
+    if (t.size() <= few || is_joint(asked) || from_file || given.cluster.network || !asked.pin.empty() || !asked.forbid.empty()) return 1;
+    auto const parameters = static_cast<double>(ps::models::summarize(problem.graph()).parameters);
+    auto const room = t.devices.front().memory > 0 ? 2 * parameters * bytes / static_cast<double>(t.devices.front().memory) : 0;
+    auto const nodes = static_cast<std::uint32_t>(t.size() / std::max<std::size_t>(1, ps::topology::devices_per_node(t)));
+    for (auto n = nodes / 2; n > 1; --n)
+        if (auto const left = t.size() / n;
+            nodes % n == 0 && left >= few && static_cast<double>(left) >= room && ps::pipeline::not_replicated(problem, n).empty())
+            return n;
+    return 1;
 }
 
 // Those asked for; where that is all of them, those that apply and are not equal to one before.
@@ -274,10 +295,12 @@ std::size_t batch_for(std::size_t devices, std::size_t batch) { return (batch + 
 // What the user should know of the result.
 void add_notes(request const& asked, planned& made) {
     auto const compared = made.compared;
-    auto const devices = made.problem.topology().size(), used = devices_in_use(made.strategies.front().strategy);
+    auto const replicas = made.problem.options().replicas;
+    auto const devices = made.problem.topology().size() * replicas, used = devices_in_use(made.strategies.front().strategy) * replicas;
+    auto const batch = batch_of(made.problem.graph()) * replicas;
     if (used < devices)
-        made.notes.push_back(ps::text("the batch is ", batch_of(made.problem.graph()), ", so data parallelism splits it over ", used, " of ", devices,
-                                      " devices; batch=", batch_for(devices, batch_of(made.problem.graph())), " behind the model uses all"));
+        made.notes.push_back(ps::text("the batch is ", batch, ", so data parallelism splits it over ", used, " of ", devices,
+                                      " devices; batch=", batch_for(devices, batch), " behind the model uses all"));
     if (made.rewritten && made.rewritten->applied.empty())
         made.notes.push_back(ps::text("no other operators than the model's were found to be faster",
                                       *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find some" : ""));
@@ -385,6 +408,18 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     planned made{.problem = make_problem(asked, given, oracle), .oracle = oracle};
     made.notes = given.model.notes;
     made.notes.insert(made.notes.end(), pinned.begin(), pinned.end());
+    if (auto const n = replicas_of(asked, given, made.problem); n > 1) {
+        if (auto const why = is_joint(asked)           ? "search joint makes other operators"
+                             : starts_from_file(asked) ? "the start is a file, of all devices"
+                             : given.cluster.network   ? "the cluster is a fabric"
+                                                       : nullptr)
+            throw ps::invalid_input("--replicas is ", n, ", but ", why, ": must be 1");
+        if (auto const why = ps::pipeline::not_replicated(made.problem, n); !why.empty()) throw ps::invalid_input("--replicas is ", n, ": ", why);
+        made.whole = std::exchange(made.problem, ps::pipeline::one_replica(made.problem, n));
+        made.part = ps::topology::first_devices(given.cluster.cluster, made.problem.topology().size());
+        made.notes.push_back(ps::text("one of ", n, " replicas was planned, on ", made.problem.topology().size(), " of ",
+                                      made.whole->topology().size(), " devices: all do the same; --replicas says how many"));
+    }
     if (!is_joint(asked)) require_operators(asked, made.problem.graph()); // rules make other operators
     add_experts(made, asked.compare);
     if (is_joint(asked)) {

@@ -69,12 +69,15 @@ struct co_optimized {
 };
 
 struct planned {
-    ps::parallelization problem;        // after a joint search that of the operators found, to which the found strategy belongs
+    ps::parallelization
+        problem; // of one replica, where `whole` is there; after a joint search that of the operators found, to which the found strategy belongs
     ps::cost::profiled_roofline oracle; // a copy of the problem's
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-    std::vector<named_strategy> strategies{}; // data parallelism first, the found one last, with blocks alike where that is chosen
-    std::size_t compared = 0;                 // of these, data parallelism and the experts
-    std::string start{};                      // the name of the strategy that the search begins with; a joint search begins with none
+    std::optional<ps::parallelization> whole{};  // of all devices, where one of several replicas is planned
+    std::optional<ps::topology::cluster> part{}; // the cluster of that replica
+    std::vector<named_strategy> strategies{};    // data parallelism first, the found one last, with blocks alike where that is chosen
+    std::size_t compared = 0;                    // of these, data parallelism and the experts
+    std::string start{};                         // the name of the strategy that the search begins with; a joint search begins with none
     ps::space::flat_strategy start_strategy{};
     std::optional<ps::pipeline::pipeline_plan> start_pipeline{}; // where the file to start from has one
     ps::sim::report report{};                                    // of what was evaluated last
@@ -112,6 +115,8 @@ struct planned {
         static std::vector<ps::io::compared> const none;
         return pipelines ? pipelines->textbook : none;
     }
+    // The graph of the model.
+    [[nodiscard]] ps::graph::dense_graph const& model() const { return whole ? whole->graph() : given_problem().graph(); }
     // The problem of the model's operators.
     [[nodiscard]] ps::parallelization const& given_problem() const { return rewritten ? rewritten->original : problem; }
 };

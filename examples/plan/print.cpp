@@ -333,7 +333,7 @@ std::string summary_of_network(std::string const& cluster, ps::fabric::network c
 }
 
 void print_inputs(request const& asked, inputs const& given, planned const& made) {
-    tools::print("model    {}: {}\n", asked.model, summary_of_model(made.problem.graph(), asked.simulation.training));
+    tools::print("model    {}: {}\n", asked.model, summary_of_model(made.model(), asked.simulation.training));
     tools::print("cluster  {}: {}\n", asked.cluster, summary_of_cluster(given.cluster.cluster, asked.simulation));
     if (given.rules)
         tools::print("rules    {}: {} rules, {} in terms of parallel tensors, {} of these without splits, {} of these refuted; {} of the other {} "
@@ -396,14 +396,14 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     }
     if (!given.model.hash.empty()) {
         rows.clear();
-        for (auto const& l : ps::io::parameter_listing(made.given_problem().graph()))
+        for (auto const& l : ps::io::parameter_listing(made.model()))
             rows.push_back(
                 {l.tensors > 1 ? fmt::format("{} x", l.tensors) : "", l.name, l.shape, tools::shown_count(static_cast<double>(l.elements))});
         tools::print("\n");
         print_table({{"", ""}, {"", "parameters", true}, {"", "shape of each", true}, {"", "elements"}}, rows);
     }
     rows.clear();
-    for (auto const& l : ps::io::listing(made.plan->part.graph(), made.plan->plan.strategy))
+    for (auto const& l : ps::io::listing(made.plan->on_all().part.graph(), made.plan->on_all().plan.strategy))
         rows.push_back({l.operators > 1 ? fmt::format("{} x", l.operators) : "", l.name, l.kind, l.shape, l.configuration});
     tools::print("\n");
     print_table({{"", ""}, {"", "operators", true}, {"", "kind", true}, {"", "output of each", true}, {"", "configuration", true}}, rows);

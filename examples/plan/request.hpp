@@ -42,6 +42,7 @@ struct request {
     std::optional<ps::pipeline::partition_options> pipelines{ps::pipeline::partition_options{}}; // that may be chosen; nothing: none
     std::uint64_t seed = 42;
     ps::sim::simulation_options simulation{};
+    std::optional<std::uint32_t> replicas{}; // of a part of the cluster, of which one is planned; nothing: as many as make it quick
     ps::io::kernel_options kernels{};
     ps::space::space_options space{};
     std::vector<std::string> pin{}, forbid{}; // OPERATOR=SPLIT: see `pin_operators`

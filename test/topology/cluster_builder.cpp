@@ -11,6 +11,8 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/core/random.hpp>
+#include <parsearch/topology/dense_topology.hpp>
+#include <parsearch/topology/nodes.hpp>
 
 using namespace parsearch;
 using namespace parsearch::topology;
@@ -169,6 +171,58 @@ TEST_CASE("computed routes are the best of all routes, on random topologies") {
                 REQUIRE(route_of(c, from, to) == best.second);
             }
     }
+}
+
+TEST_CASE("routes by way of a switch are those of all pairs, on random nodes") {
+    std::mt19937_64 rng{11};
+    int grouped = 0, larger = 0;
+    for (int trial = 0; trial < 200; ++trial) {
+        INFO("trial ", trial);
+        cluster_builder b;
+        auto const draw = [&](std::uint64_t n) { return static_cast<std::uint32_t>(uniform_index(rng, n)); };
+        auto const latency = [&] { return picoseconds{static_cast<std::int64_t>(draw(3))}; };
+        std::vector<vertex> devices;
+        auto const network = b.add_switch("network");
+        auto const nodes = 2 + draw(4);
+        for (std::uint32_t node = 0; node < nodes; ++node) {
+            std::vector<vertex> own;
+            for (std::uint32_t i = 0, n = 1 + draw(3); i < n; ++i) own.push_back(devices.emplace_back(b.add_device(plain(), node)));
+            for (std::uint32_t i = 0, n = 1 + draw(2); i < n; ++i) own.push_back(b.add_switch("s"));
+            for (std::size_t i = 0; i + 1 < own.size(); ++i) b.add_duplex_link(own[i], own[i + 1], rate, latency());
+            for (int i = 0; i < 3; ++i) {
+                auto const x = own[draw(own.size())], y = own[draw(own.size())];
+                if (!(x == y)) b.add_link(x, y, rate, latency());
+            }
+            for (std::uint32_t i = 0, n = 1 + draw(2); i < n; ++i) b.add_duplex_link(own[draw(own.size())], network, rate, latency());
+        }
+        auto const c = b.build();
+        auto const explicit_route = route_of(c, 0, 1);
+        b.set_route(devices[0], devices[1], explicit_route); // then there is a table of all pairs
+        auto const all = b.build();
+        CHECK(all.routes().groups() == 1);
+        grouped += c.routes().groups() > 1;
+        larger += c.routes().groups() < c.size() && c.routes().groups() > 1;
+        for (std::uint32_t x = 0; x < c.size(); ++x)
+            for (std::uint32_t y = 0; y < c.size(); ++y) REQUIRE(route_of(c, x, y) == route_of(all, x, y));
+        CHECK(c.routes() == all.routes());
+    }
+    CHECK(grouped == 200);
+    CHECK(larger > 100);
+}
+
+TEST_CASE("16,384 GPUs: routes take what those of a node take, as often as there are nodes; so does a part of them") {
+    auto const c = nodes({.count = 2048, .gpus_per_node = 8, .device = h100_sxm});
+    CHECK(c.routes().groups() == 2048);
+    CHECK(c.route(0, 16383).size() == 4);
+    auto const part = first_devices(c, 16), small = nodes({.count = 2, .gpus_per_node = 8, .device = h100_sxm});
+    CHECK(part.size() == 16);
+    CHECK(part.routes() == small.routes());
+    CHECK(part.links().size() == small.links().size());
+    auto const t = first_devices(read_topology(c).topology, 16);
+    CHECK(t == read_topology(small).topology);
+    cluster_builder b;
+    for (std::uint32_t d = 0; d <= cluster_builder::max_group; ++d) b.add_device(plain());
+    CHECK_THROWS_WITH_AS((void)b.build(), doctest::Contains("8193 devices: more than 8192 must be on nodes that one switch joins"), invalid_input);
 }
 
 TEST_CASE("explicit routes win, in any order of setting; the other pairs are computed") {

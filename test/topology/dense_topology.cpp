@@ -96,7 +96,7 @@ TEST_CASE("a cluster reads as itself") {
         for (std::uint32_t b = 0; b < 8; ++b) {
             auto const own = c.route(a, b);
             CHECK(route_of(r.topology, a, b) == route_t(own.begin(), own.end()));
-            CHECK(r.topology.route(a, b).data() == own.data()); // one table for both
+            if (a != b) CHECK(&*r.topology.route(a, b).begin() == &*own.begin()); // one table for both
         }
 }
 

@@ -224,3 +224,60 @@ TEST_CASE("groups that a switch may reduce: three or more on one node, each with
         if (!apart) CHECK(rate_of(group(dense(b.build()), first(3)).shape.switch_rate) == 200e9);
     }
 }
+
+TEST_CASE("describe_replicas: what the group costs on a cluster of so many times the nodes") {
+    for (auto const intra : {intra_node::nvswitch, intra_node::direct, intra_node::pcie})
+        for (std::uint32_t const gpus : {1U, 2U, 4U}) {
+            nodes_options o{.count = 2, .gpus_per_node = gpus, .device = h100_sxm, .intra = intra, .nics_per_node = 1};
+            auto const part = dense(nodes(o));
+            o.count = 6;
+            auto const all = dense(nodes(o));
+            REQUIRE_NOTHROW(require_like_nodes(part));
+            REQUIRE_NOTHROW(require_like_nodes(all));
+            for (std::uint32_t set = 1; set < 1U << (2 * gpus); ++set) {
+                INFO(gpus, " GPUs per node, set ", set);
+                std::vector<std::uint32_t> members, like;
+                for (std::uint32_t d = 0; d < 2 * gpus; ++d) {
+                    if ((set >> d & 1) == 0) continue;
+                    members.push_back(d);
+                    for (std::uint32_t r = 0; r < 3; ++r) like.push_back(2 * gpus * r + d);
+                }
+                auto const told = describe_replicas(part, members, 3);
+                auto const whole = group(all, like);
+                CHECK(told.shape == whole.shape);
+                std::vector<link_use> of_part; // links are numbered node by node
+                for (auto const& use : whole.links)
+                    if (use.link < part.links.size()) of_part.push_back(use);
+                CHECK(told.links == of_part);
+                CHECK(describe_replicas(part, members, 1).shape == group(part, members).shape);
+            }
+        }
+}
+
+TEST_CASE("require_like_nodes says what differs") {
+    auto const refused = [](dense_topology const& t, char const* what) {
+        CHECK_THROWS_WITH_AS(require_like_nodes(t), doctest::Contains(what), invalid_input);
+    };
+    auto const good = dense(nodes({.count = 3, .gpus_per_node = 2, .device = h100_sxm}));
+    CHECK_NOTHROW(require_like_nodes(good));
+    auto t = good;
+    t.devices[3].memory /= 2;
+    refused(t, "device 3 is another than device 1");
+    t = good;
+    t.rings = {{0, 1, 2}};
+    refused(t, "names rings of its own");
+    t = good;
+    t.links[t.routes.up(5).front()].latency += picoseconds{1};
+    refused(t, "device 5 has other links to the switch than device 1");
+    t = good;
+    t.links[t.routes.down(2).front()].rate = {1};
+    refused(t, "device 2 has other links to the switch than device 0");
+    t = good;
+    t.links[t.route(2, 3).front()].rate = {1};
+    refused(t, "device 2 has other links to its neighbours than device 0");
+    t = good;
+    t.node[5] = 1;
+    refused(t, "different numbers of devices");
+    refused(dense(nodes({.count = 1, .gpus_per_node = 4, .device = h100_sxm})), "fewer than two");
+    refused(dense(fully_connected({.devices = 4, .device = h100_sxm, .link = {{1e9}, {}}})), "no switch joins them");
+}

@@ -19,7 +19,7 @@ PARSEARCH_INLINE void validate(partition_options const& o) {
 
 PARSEARCH_INLINE bool plan_rules::may_shard(sharded_states states, std::size_t group, bool within_nodes) const noexcept {
     if (states == sharded_states::none) return true;
-    if (!may_shard() || group == 1 || (states >= sharded_states::gradients && !simulation_->overlap)) return false;
+    if (!may_shard() || group * simulation_->replicas == 1 || (states >= sharded_states::gradients && !simulation_->overlap)) return false;
     if (states == sharded_states::parameters_within_nodes) return options_->sharded_parameters && options_->sharded_within_nodes && within_nodes;
     return states == sharded_states::gradients ? options_->sharded_gradients : states < sharded_states::gradients || options_->sharded_parameters;
 }

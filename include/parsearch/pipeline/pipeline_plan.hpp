@@ -39,8 +39,9 @@ struct pipeline_plan {
 /// How many segments of stage `s`, or of all, offload what some operator keeps, and how many there are.
 [[nodiscard]] std::pair<std::size_t, std::size_t> offloaded_segments(pipelining const& how, std::optional<std::uint32_t> s = {});
 
-/// A textbook plan in a few words: "tensor 4 x pipeline 2 x data 8, 32 micro-batches, sharded optimizer, computed again". `devices`: of the cluster.
-[[nodiscard]] std::string short_name(pipeline_plan const& plan, std::size_t devices);
+/// A textbook plan in a few words: "tensor 4 x pipeline 2 x data 8, 32 micro-batches, sharded optimizer, computed again". `devices`: of the cluster
+/// of one of `replicas` (`simulation_options::replicas`).
+[[nodiscard]] std::string short_name(pipeline_plan const& plan, std::size_t devices, std::size_t replicas = 1);
 
 /// Runs of operators in topological order, by first and last name, with devices and degrees: a line per stage, after one that says how the pipeline
 /// runs. Throws `invalid_input` where the plan is not one of `problem`.

@@ -19,7 +19,7 @@ PARSEARCH_INLINE std::pair<std::size_t, std::size_t> offloaded_segments(pipelini
     return {offloaded.size(), all.size()};
 }
 
-PARSEARCH_INLINE std::string short_name(pipeline_plan const& plan, std::size_t devices) {
+PARSEARCH_INLINE std::string short_name(pipeline_plan const& plan, std::size_t devices, std::size_t replicas) {
     auto const& how = plan.how;
     std::string out;
     auto const times = [&](std::string_view what, auto n) {
@@ -32,11 +32,11 @@ PARSEARCH_INLINE std::string short_name(pipeline_plan const& plan, std::size_t d
     times("context", plan.context_parallel);
     times("pipeline", groups);
     auto const same_samples = std::size_t{tensor} * plan.context_parallel;
-    auto data = devices / groups / same_samples;
+    auto data = devices * replicas / groups / same_samples;
     if (!plan.strategy.empty()) { // which may split less than there are devices: the batch, or the space, may not allow more
         std::int64_t most = 1;
         for (auto const& c : plan.strategy) most = std::max(most, c.shards());
-        data = std::min(data, static_cast<std::size_t>(most) / same_samples);
+        data = std::min(data, static_cast<std::size_t>(most) * replicas / same_samples);
     }
     times("data", data);
     if (out.empty()) out = "one device";

@@ -27,7 +27,7 @@ PARSEARCH_INLINE std::array<double, sim::traffic_kinds> pipeline_traffic(graph::
     if (training && how.sharded == sharded_states::optimizer) // what is gathered is weights
         for (auto const& c : one.classes)
             for (auto const& group : c.sync.groups)
-                sum[weights] -= static_cast<double>(group.devices.size() - 1) * static_cast<double>(group.gradients - group.bytes);
+                sum[weights] -= static_cast<double>(group.holders() - 1) * static_cast<double>(group.gradients - group.bytes);
     if (!training || sharing.empty()) return sum;
     std::map<std::pair<std::uint32_t, block_transfer>, double> volume; // of one transfer
     for (std::size_t k = 0; k < one.classes.size(); ++k) {
@@ -35,7 +35,7 @@ PARSEARCH_INLINE std::array<double, sim::traffic_kinds> pipeline_traffic(graph::
         double gather = 0, reduce = 0, across = 0;
         for (std::size_t i = 0; i < c.sync.groups.size(); ++i) {
             auto const& group = c.sync.groups[i];
-            auto const parts = static_cast<double>(sharing[k][i].parts), copies = static_cast<double>(group.devices.size()) / parts;
+            auto const parts = static_cast<double>(sharing[k][i].parts), copies = static_cast<double>(group.holders()) / parts;
             gather += copies * (parts - 1) * static_cast<double>(group.bytes);
             reduce += copies * (parts - 1) * static_cast<double>(group.gradients);
             across += sim::collective_volume(collective_kind::all_reduce, static_cast<double>(group.gradients), copies);

@@ -75,7 +75,7 @@ class stage_builder {
     [[nodiscard]] bool may_share_within_nodes(std::size_t group) const {
         std::map<std::uint32_t, std::size_t> on; // devices by node
         for (std::size_t d = 0; d < group; ++d) ++on[topology_->node[d]];
-        return on.size() > 1 && on.size() < group;
+        return on.size() * replicas_ > 1 && on.size() < group;
     }
 
     /// The degrees of tensor parallelism for groups of `group` neighbours: divisors whose neighbours share a node, and that divide otherwise than any
@@ -172,6 +172,7 @@ class stage_builder {
     topology::dense_topology const* topology_;
     cost::any_oracle const* oracle_;
     bool training_;
+    std::size_t replicas_;
     pipeline_simulator simulator_;
     std::vector<std::uint32_t> order_; ///< without graph inputs
     std::vector<std::size_t> place_;   ///< of each operator in it

@@ -12,7 +12,7 @@ namespace parsearch::pipeline::detail {
 
 PARSEARCH_INLINE stage_builder::stage_builder(parallelization const& problem, bool cuts_anywhere)
     : graph_(&problem.graph()), topology_(&problem.topology()), oracle_(&problem.workload()->oracle), training_(problem.options().training),
-      simulator_(problem) {
+      replicas_(problem.options().replicas), simulator_(problem) {
     for (auto const op : graph_->order)
         if (graph_->operations[op].work != ops::work_class::source) order_.push_back(op);
     place_.resize(graph_->size());

@@ -333,13 +333,14 @@ PARSEARCH_INLINE stage_estimator::sync_rates stage_estimator::rates_of(cell cons
 
 PARSEARCH_INLINE stage_estimator::own_shares stage_estimator::shares_of(cell const& c, equal_stages const& how, std::int64_t replicas) {
     if (how.sharded == sharded_states::none) return {};
-    auto const all = static_cast<double>(replicas);
+    auto const all = static_cast<double>(replicas * problem_.options().replicas);
     if (how.sharded != sharded_states::parameters_within_nodes) return {{all, all}};
     return {{all / sync_cost_of(c, how, replicas, false).copies, all / sync_cost_of(c, how, replicas, true).copies}};
 }
 
 PARSEARCH_INLINE stage_estimator::sync_cost stage_estimator::sync_cost_of(cell const& c, equal_stages const& how, std::int64_t replicas,
                                                                           bool experts) {
+    replicas *= problem_.options().replicas;
     if (experts ? replicas == 1 || how.split.experts == 1 : replicas == 1 && how.split.replica() == how.split.tensor) return {};
     auto const group = problem_.topology().size() / how.groups();
     bool const within_nodes = how.sharded == sharded_states::parameters_within_nodes;
@@ -379,7 +380,7 @@ PARSEARCH_INLINE stage_estimator::sync_cost stage_estimator::sync_cost_of(cell c
         out = {.weights = rate([](auto const& s) -> auto const& { return s.weights; }),
                .gradients = rate([](auto const& s) -> auto const& { return s.gradients; }),
                .across = rate([](auto const& s) -> auto const& { return s.across; }),
-               .copies = static_cast<double>(weights.sync.groups.front().devices.size()) / static_cast<double>(sharing.front().parts)};
+               .copies = static_cast<double>(weights.sync.groups.front().holders()) / static_cast<double>(sharing.front().parts)};
     }
     rates_.emplace(std::tuple{group, how.split, experts, within_nodes}, out);
     return out;

@@ -19,29 +19,25 @@ PARSEARCH_INLINE std::vector<weight_sharing> share_weights(sim::class_plan const
         std::map<std::uint32_t, std::vector<std::uint32_t>> copies; // devices by node
         for (auto const d : group.devices) copies[sharded == sharded_states::parameters_within_nodes ? t.node[d] : 0].push_back(d);
         auto const parts = copies.begin()->second.size();
-        auto const add = [&](std::vector<sim::hop>& to, byte_count bytes, std::vector<std::uint32_t> const& members) {
-            if (members.size() < 2) return;
-            auto const hops = price.collective(collective_kind::all_reduce, bytes, members);
-            to.insert(to.end(), hops.begin(), hops.end());
-        };
-        if (copies.size() == 1 || std::ranges::any_of(copies, [&](auto const& copy) { return copy.second.size() != parts; })) {
-            out.push_back({.parts = group.devices.size(), .weights = c.all_reduce[i], .gradients = c.all_reduce[i]});
-            if (group.bytes == group.gradients) continue;
-            out.back().weights.clear();
-            add(out.back().weights, group.bytes, group.devices);
+        bool const one_copy = sharded != sharded_states::parameters_within_nodes || copies.size() * group.replicas == 1;
+        if (one_copy || std::ranges::any_of(copies, [&](auto const& copy) { return copy.second.size() != parts; })) {
+            out.push_back({.parts = group.holders(), .weights = c.all_reduce[i], .gradients = c.all_reduce[i]});
+            if (group.bytes != group.gradients) out.back().weights = price.all_reduce_of_replicas(group.bytes, group.devices);
             continue;
         }
         auto& sharing = out.emplace_back(weight_sharing{.parts = parts});
-        for (auto const& [node, devices] : copies) {
-            add(sharing.weights, group.bytes, devices);
-            add(sharing.gradients, group.gradients, devices);
-        }
+        auto const append = [](std::vector<sim::hop>& to, std::vector<sim::hop> const& hops) { to.insert(to.end(), hops.begin(), hops.end()); };
+        if (parts > 1)
+            for (auto const& [node, devices] : copies) {
+                append(sharing.weights, price.collective(collective_kind::all_reduce, group.bytes, devices));
+                append(sharing.gradients, price.collective(collective_kind::all_reduce, group.gradients, devices));
+            }
         auto const whole = static_cast<byte_count>(parts);
         for (std::size_t part = 0; part < parts; ++part) {
             std::vector<std::uint32_t> same;
             for (auto const& [node, devices] : copies) same.push_back(devices[part]);
             std::ranges::sort(same);
-            add(sharing.across, group.gradients / whole + (group.gradients % whole != 0), same);
+            append(sharing.across, price.all_reduce_of_replicas(group.gradients / whole + (group.gradients % whole != 0), same));
         }
     }
     return out;
@@ -52,7 +48,7 @@ PARSEARCH_INLINE double own_share(sim::sync_plan const& plan, sim::held_weights 
     for (auto const group : held.groups) {
         auto const elements = static_cast<double>(plan.groups[group].elements);
         shared += elements;
-        own += elements / static_cast<double>(sharing.empty() ? plan.groups[group].devices.size() : sharing[group].parts);
+        own += elements / static_cast<double>(sharing.empty() ? plan.groups[group].holders() : sharing[group].parts);
     }
     auto const all = static_cast<double>(held.elements);
     return all > 0 ? (all - shared + own) / all : 1;

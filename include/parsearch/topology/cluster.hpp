@@ -29,7 +29,8 @@ struct link_ends {
 };
 
 /// A model of `DeviceTopology` whose handles are the numbers of devices and links. A value: what `cluster_builder::build` and the
-/// functions of this directory make, never changed after. All lookups are O(1). Memory: that of its `route_table`.
+/// functions of this directory make, never changed after. All lookups are O(1). Memory: that of its `route_table`, which is linear in devices where a
+/// switch joins all nodes.
 class cluster {
   public:
     /// All devices, all links: 0, 1, 2, ...
@@ -40,7 +41,7 @@ class cluster {
     [[nodiscard]] link_description const& describe_link(std::uint32_t link) const noexcept { return links_[link]; }
     [[nodiscard]] std::uint32_t node_of(std::uint32_t device) const noexcept { return node_[device]; }
     /// The links from device `a` to device `b`, in order; empty where `a == b`.
-    [[nodiscard]] std::span<std::uint32_t const> route(std::uint32_t a, std::uint32_t b) const noexcept { return routes_(a, b); }
+    [[nodiscard]] route_links route(std::uint32_t a, std::uint32_t b) const noexcept { return routes_(a, b); }
     [[nodiscard]] route_table const& routes() const noexcept { return routes_; }
 
     /// Orders of nodes in which groups of devices on exactly these nodes run their rings, all at once: see `HasRings`.

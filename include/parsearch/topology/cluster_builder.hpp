@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -27,8 +28,8 @@ struct duplex {
 /// Every function throws `invalid_input` naming the value and the rule that it breaks.
 class cluster_builder {
   public:
-    /// The most devices of a cluster: it holds a route for every pair.
-    static constexpr std::uint32_t max_devices = 1 << 13;
+    /// The most devices of a cluster, and the most in each of its groups (`route_table`): there it holds a route for every pair.
+    static constexpr std::uint32_t max_devices = 1 << 17, max_group = 1 << 13;
 
     /// Adds a device on a node (host). Devices of one kind are equal but for their memory.
     vertex add_device(device_spec spec, std::uint32_t node = 0);
@@ -67,6 +68,9 @@ class cluster_builder {
     /// those the one whose link numbers come first. Refuses a topology without devices, a pair of devices that no links join, a route that
     /// was set twice, more than `max_hops` links in all routes together (4 bytes each). Complexity: a breadth-first search per device that
     /// misses a route, which ends when it has them all.
+    ///
+    /// Where no route is explicit, and without some switch the devices are not all joined, those still joined are the groups of the `route_table`,
+    /// and each search ends at that switch: a thousand nodes on a switch take a thousand searches of a node.
     [[nodiscard]] cluster build(std::size_t max_hops = std::numeric_limits<std::uint32_t>::max()) const;
 
   private:
@@ -80,11 +84,16 @@ class cluster_builder {
       public:
         explicit searcher(cluster_builder const& b);
 
-        /// Searches from device `source`, level by level. In a level the vertices are in the order of their routes' link numbers, so
-        /// that comparing (position of the vertex before, link) compares whole routes.
-        void from(std::uint32_t source);
+        /// Searches from vertex `source`, level by level, until `wanted` vertices of those for which `wants` are found. Passes vertices for which
+        /// `may_pass`. In a level the vertices are in the order of their routes' link numbers, so that comparing (position of the vertex before,
+        /// link) compares whole routes.
+        template <class Wants, class MayPass> void from(std::uint32_t source, std::size_t wanted, Wants const& wants, MayPass const& may_pass);
 
-        void append_route(std::uint32_t to, std::vector<std::uint32_t>& links) const;
+        [[nodiscard]] bool reached(std::uint32_t v) const noexcept { return reached_[v].level != unreached; }
+        /// Adds the links to `to`, which was reached.
+        void add_route(std::uint32_t to, link_lists& out);
+        [[nodiscard]] std::uint32_t number(vertex v) const noexcept { return v.what == vertex::type::device ? v.number : devices_ + v.number; }
+        [[nodiscard]] std::uint32_t vertices() const noexcept { return static_cast<std::uint32_t>(reached_.size()); }
 
       private:
         static constexpr std::uint32_t unreached = std::numeric_limits<std::uint32_t>::max();
@@ -95,14 +104,29 @@ class cluster_builder {
             std::uint32_t position = 0; ///< of the vertex before, in its level
             std::uint32_t link = 0, before = 0;
         };
-        [[nodiscard]] std::uint32_t number(vertex v) const noexcept { return v.what == vertex::type::device ? v.number : devices_ + v.number; }
 
         cluster_builder const& builder_;
         std::uint32_t devices_, source_ = 0;
         std::vector<std::uint32_t> first_, out_; ///< links out of vertex v: out_[first_[v] ... first_[v + 1])
-        std::vector<reach> reached_;
+        std::vector<reach> reached_;             ///< of each vertex
+        std::vector<std::uint32_t> touched_;     ///< those that the last search reached
+        std::vector<std::uint32_t> links_;       ///< of a route, last first
     };
 
+    /// The routes of all pairs.
+    [[nodiscard]] route_table all_pairs(std::size_t max_hops) const;
+    /// A switch without which not all devices are joined.
+    struct hub {
+        std::uint32_t at;                                ///< its vertex
+        std::vector<std::uint32_t> set;                  ///< of each vertex, of those that are joined without it
+        std::vector<std::uint32_t> group;                ///< of each device
+        std::vector<std::vector<std::uint32_t>> members; ///< of each group
+    };
+    static constexpr std::size_t tried_hubs = 8;
+    /// The one that leaves the fewest pairs of devices joined, of the switches of most links; nothing where there is none.
+    [[nodiscard]] std::optional<hub> find_hub(searcher const& search) const;
+    /// The same routes, by way of a switch; nothing where there is none, or some device is not joined to it both ways.
+    [[nodiscard]] std::optional<route_table> through_hub(std::size_t max_hops) const;
     [[nodiscard]] std::vector<explicit_route> sorted_routes() const;
     [[nodiscard]] std::string next_link() const { return text("link ", made_.links_.size()); }
     [[nodiscard]] static bool joined(vertex a, vertex b) noexcept { return a.what == vertex::type::bus || b.what == vertex::type::bus || a == b; }
@@ -115,6 +139,10 @@ class cluster_builder {
     std::vector<explicit_route> set_;
     std::vector<std::uint32_t> set_links_;
 };
+
+/// The first `devices` devices of `c`, and what joins them: devices and links as `first_devices` of the topology that `c` is read as numbers them.
+/// Precondition: a switch joins all groups of devices (`route_table`).
+[[nodiscard]] cluster first_devices(cluster const& c, std::size_t devices);
 
 namespace detail {
 

@@ -2,8 +2,10 @@
 // Builds a `cluster`: devices, switches, links; explicit routes, and shortest ones for the other pairs.
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
+#include <parsearch/core/joined_sets.hpp>
 #include <parsearch/topology/cluster_builder.hpp>
 
 namespace parsearch::topology {
@@ -71,32 +73,109 @@ PARSEARCH_INLINE cluster cluster_builder::build(std::size_t max_hops) const {
     cluster out = made_;
     out.numbers_.resize(std::max(out.devices_.size(), out.links_.size()));
     std::iota(out.numbers_.begin(), out.numbers_.end(), 0u);
-    auto const n = static_cast<std::uint32_t>(out.devices_.size());
+    max_hops = std::min<std::size_t>(max_hops, std::numeric_limits<std::uint32_t>::max());
+    auto through = set_.empty() ? through_hub(max_hops) : std::nullopt;
+    out.routes_ = through ? *std::move(through) : all_pairs(max_hops);
+    return out;
+}
+
+PARSEARCH_INLINE void check_hops(link_lists const& routes, std::size_t max_hops, std::uint32_t a, std::uint32_t b) {
+    if (routes.links() > max_hops)
+        throw invalid_input("route from device ", a, " to device ", b, ": more than ", max_hops, " hops in all routes together");
+}
+
+PARSEARCH_INLINE route_table cluster_builder::all_pairs(std::size_t max_hops) const {
+    auto const n = static_cast<std::uint32_t>(made_.devices_.size());
+    if (n > max_group)
+        throw invalid_input(n, " devices: more than ", max_group, " must be on nodes that one switch joins, and have no explicit routes");
     auto const set = sorted_routes();
     searcher search(*this);
-    std::vector<std::uint32_t> begins, links;
-    begins.reserve(std::size_t{n} * n + 1);
-    begins.push_back(0);
+    link_lists pairs;
+    pairs.reserve(std::size_t{n} * n);
     auto next = set.begin();
     for (std::uint32_t a = 0; a < n; ++a) {
         auto const last = std::find_if(next, set.end(), [&](auto const& r) { return r.from != a; });
         bool const complete = static_cast<std::size_t>(last - next) + 1 == n;
-        if (!complete) search.from(a);
-        for (std::uint32_t b = 0; b < n; ++b) {
+        if (!complete)
+            search.from(
+                a, n - 1, [&](auto v) { return v < n; }, [](auto) { return true; });
+        for (std::uint32_t b = 0; b < n; ++b, pairs.end_list()) {
             if (next != last && next->to == b) {
-                auto const first = set_links_.begin() + static_cast<std::ptrdiff_t>(next->first);
-                links.insert(links.end(), first, first + static_cast<std::ptrdiff_t>(next->size));
+                for (auto const l : std::span(set_links_).subspan(next->first, next->size)) pairs.add(l);
                 ++next;
             } else if (a != b) {
-                search.append_route(b, links);
+                if (!search.reached(b))
+                    throw invalid_input("device ", b, " cannot be reached from device ", a, ": every pair of devices must be joined by links");
+                search.add_route(b, pairs);
             }
-            if (links.size() > std::min<std::size_t>(max_hops, std::numeric_limits<std::uint32_t>::max()))
-                throw invalid_input("route from device ", a, " to device ", b, ": more than ", max_hops, " hops in all routes together");
-            begins.push_back(static_cast<std::uint32_t>(links.size()));
+            check_hops(pairs, max_hops, a, b);
         }
     }
-    out.routes_ = {n, std::move(begins), std::move(links)};
-    return out;
+    return {n, std::move(pairs)};
+}
+
+PARSEARCH_INLINE std::optional<cluster_builder::hub> cluster_builder::find_hub(searcher const& search) const {
+    auto const n = static_cast<std::uint32_t>(made_.devices_.size());
+    std::vector<std::uint32_t> ends(search.vertices(), 0); // of links, of each vertex
+    for (auto const& e : made_.ends_)
+        if (e.from.what != vertex::type::bus) ++ends[search.number(e.from)], ++ends[search.number(e.to)];
+    std::vector<std::uint32_t> switches(search.vertices() - n);
+    std::iota(switches.begin(), switches.end(), n);
+    std::ranges::stable_sort(switches, std::greater{}, [&](auto v) { return ends[v]; });
+    if (switches.size() > tried_hubs) switches.resize(tried_hubs);
+    std::optional<hub> best;
+    std::size_t least = std::numeric_limits<std::size_t>::max();
+    for (auto const v : switches) {
+        joined_sets joined(search.vertices());
+        for (auto const& e : made_.ends_)
+            if (e.from.what != vertex::type::bus && search.number(e.from) != v && search.number(e.to) != v)
+                joined.join(search.number(e.from), search.number(e.to));
+        hub made{.at = v, .set = {}, .group = {}, .members = {}};
+        for (std::uint32_t w = 0; w < search.vertices(); ++w) made.set.push_back(joined.root(w));
+        detail::numbering<std::uint32_t> number;
+        for (std::uint32_t d = 0; d < n; ++d) {
+            made.group.push_back(number(made.set[d]));
+            if (made.group.back() == made.members.size()) made.members.emplace_back();
+            made.members[made.group.back()].push_back(d);
+        }
+        std::size_t pairs = 0, largest = 0;
+        for (auto const& m : made.members) pairs += m.size() * m.size(), largest = std::max(largest, m.size());
+        if (made.members.size() < 2 || largest > max_group || pairs >= least) continue;
+        least = pairs;
+        best = std::move(made);
+    }
+    return best;
+}
+
+PARSEARCH_INLINE std::optional<route_table> cluster_builder::through_hub(std::size_t max_hops) const {
+    auto const n = static_cast<std::uint32_t>(made_.devices_.size());
+    searcher search(*this);
+    auto found = find_hub(search);
+    if (!found) return std::nullopt;
+    auto& [hub, set, group, members] = *found;
+    link_lists pairs, up, down;
+    for (std::uint32_t a = 0; a < n; ++a) {
+        auto const may_pass = [&](auto v) { return v == hub || set[v] == set[a]; };
+        search.from(
+            a, members[group[a]].size(), [&](auto v) { return v == hub || (v < n && set[v] == set[a]); }, may_pass);
+        if (!search.reached(hub)) return std::nullopt;
+        search.add_route(hub, up);
+        up.end_list();
+        for (auto const b : members[group[a]]) {
+            if (!search.reached(b)) return std::nullopt;
+            search.add_route(b, pairs);
+            pairs.end_list();
+            check_hops(pairs, max_hops, a, b);
+        }
+    }
+    search.from(
+        hub, n, [&](auto v) { return v < n; }, [](auto) { return true; });
+    for (std::uint32_t b = 0; b < n; ++b) {
+        if (!search.reached(b)) return std::nullopt;
+        search.add_route(b, down);
+        down.end_list();
+    }
+    return route_table(std::move(group), std::move(pairs), std::move(up), std::move(down));
 }
 
 PARSEARCH_INLINE cluster_builder::searcher::searcher(cluster_builder const& b)
@@ -109,15 +188,17 @@ PARSEARCH_INLINE cluster_builder::searcher::searcher(cluster_builder const& b)
     auto at = first_;
     for (std::uint32_t l = 0; l < b.made_.ends_.size(); ++l)
         if (auto const& e = b.made_.ends_[l]; e.from.what != vertex::type::bus) out_[at[number(e.from)]++] = l;
+    reached_.resize(first_.size() - 1);
 }
 
-PARSEARCH_INLINE void cluster_builder::searcher::from(std::uint32_t source) {
+template <class Wants, class MayPass>
+void cluster_builder::searcher::from(std::uint32_t source, std::size_t wanted, Wants const& wants, MayPass const& may_pass) {
     source_ = source;
-    reached_.assign(first_.size() - 1, {});
+    for (auto const v : touched_) reached_[v] = {};
+    touched_.assign(1, source);
     reached_[source].level = 0;
     std::vector<std::uint32_t> level{source}, next;
-    std::uint32_t missing = devices_ - 1;
-    for (std::uint32_t depth = 1; missing > 0 && !level.empty(); ++depth, level.swap(next)) {
+    for (std::uint32_t depth = 1; wanted > 0 && !level.empty(); ++depth, level.swap(next)) {
         next.clear();
         for (std::uint32_t position = 0; position < level.size(); ++position) {
             auto const v = level[position];
@@ -126,8 +207,10 @@ PARSEARCH_INLINE void cluster_builder::searcher::from(std::uint32_t source) {
                 auto const latency = std::min(reached_[v].latency + builder_.made_.links_[out_[i]].latency, longest);
                 reach const candidate{depth, latency, position, out_[i], v};
                 if (reached_[w].level == unreached) {
+                    if (!may_pass(w)) continue;
                     next.push_back(w);
-                    missing -= w < devices_;
+                    touched_.push_back(w);
+                    wanted -= wants(w);
                     reached_[w] = candidate;
                 } else if (reached_[w].level == depth && candidate.latency < reached_[w].latency) {
                     // Of equal latencies the first found stays: positions and links come in increasing order.
@@ -141,13 +224,10 @@ PARSEARCH_INLINE void cluster_builder::searcher::from(std::uint32_t source) {
     }
 }
 
-PARSEARCH_INLINE void cluster_builder::searcher::append_route(std::uint32_t to, std::vector<std::uint32_t>& links) const {
-    if (reached_[to].level == unreached)
-        throw invalid_input("device ", to, " cannot be reached from device ", source_, ": every pair of devices must be joined by links");
-    auto const end = links.size() + reached_[to].level;
-    links.resize(end);
-    auto v = to;
-    for (auto i = end; v != source_; v = reached_[v].before) links[--i] = reached_[v].link;
+PARSEARCH_INLINE void cluster_builder::searcher::add_route(std::uint32_t to, link_lists& out) {
+    links_.clear();
+    for (auto v = to; v != source_; v = reached_[v].before) links_.push_back(reached_[v].link);
+    std::for_each(links_.rbegin(), links_.rend(), [&](auto l) { out.add(l); });
 }
 
 PARSEARCH_INLINE std::vector<cluster_builder::explicit_route> cluster_builder::sorted_routes() const {
@@ -176,10 +256,27 @@ PARSEARCH_INLINE std::uint32_t cluster_builder::insert(link_ends ends, link_desc
 
 } // namespace parsearch::topology
 
+namespace parsearch::topology {
+
+PARSEARCH_INLINE cluster first_devices(cluster const& c, std::size_t devices) {
+    cluster_builder builder;
+    for (std::uint32_t d = 0; d < devices; ++d) builder.add_device(c.describe_device(d), c.node_of(d));
+    for (auto const& name : c.switches()) builder.add_switch(name);
+    std::vector<std::size_t> kept(devices);
+    std::iota(kept.begin(), kept.end(), std::size_t{0});
+    std::vector<bool> passed(c.links().size(), false);
+    c.routes().part(kept).for_each_link([&](auto l) { passed[l] = true; });
+    for (auto const l : c.links())
+        if (passed[l]) builder.add_link(c.ends_of(l).from, c.ends_of(l).to, c.describe_link(l), c.given_name_of_link(l));
+    return builder.build();
+}
+
+} // namespace parsearch::topology
+
 namespace parsearch::topology::detail {
 
 PARSEARCH_INLINE std::vector<vertex> add_devices(cluster_builder& builder, std::uint64_t count, device_spec const& device) {
-    if (count < 1 || count > cluster_builder::max_devices) throw invalid_input(count, " devices: must be from 1 to ", cluster_builder::max_devices);
+    if (count < 1 || count > cluster_builder::max_group) throw invalid_input(count, " devices: must be from 1 to ", cluster_builder::max_group);
     std::vector<vertex> out;
     for (std::uint32_t i = 0; i < count; ++i) out.push_back(builder.add_device(device, i));
     return out;

@@ -33,7 +33,7 @@ struct dense_topology {
     /// The number of devices.
     [[nodiscard]] std::size_t size() const noexcept { return devices.size(); }
     /// The links that a message from device `a` to device `b` passes, in order; empty where `a == b`.
-    [[nodiscard]] std::span<std::uint32_t const> route(std::size_t a, std::size_t b) const noexcept { return routes(a, b); }
+    [[nodiscard]] route_links route(std::size_t a, std::size_t b) const noexcept { return routes(a, b); }
 };
 
 /// A dense topology and the handles of its devices and links in the topology it was read from.
@@ -136,26 +136,24 @@ concept HasRouteTable = requires(T const& t) {
 /// The routes of `t`, checked.
 template <class T, class Reading, class Numbers> [[nodiscard]] route_table read_routes(T const& t, Reading const& read, Numbers const& number) {
     std::size_t const n = read.devices.size();
-    std::vector<std::uint32_t> first, links;
-    first.reserve(n * n + 1);
-    first.push_back(0);
+    link_lists pairs;
+    pairs.reserve(n * n);
     for (std::size_t a = 0; a < n; ++a)
-        for (std::size_t b = 0; b < n; ++b) {
-            if (a != b) {
-                for (auto const& l : parsearch::route(t, read.devices[a], read.devices[b])) {
-                    auto const link = number(l);
-                    if (link == number.none)
-                        throw invalid_input(route_name(read.topology, a, b), ": hop ", links.size() - first.back(),
-                                            " is a link that links(topology) does not name");
-                    links.push_back(link);
-                }
-                if (links.size() == first.back())
-                    throw invalid_input(route_name(read.topology, a, b), " is empty: two devices are joined by at least one link");
-                if (links.size() >= number.none) throw invalid_input(route_name(read.topology, a, b), ": more than 2^32 hops in all routes together");
+        for (std::size_t b = 0; b < n; ++b, pairs.end_list()) {
+            if (a == b) continue;
+            auto const before = pairs.links();
+            for (auto const& l : parsearch::route(t, read.devices[a], read.devices[b])) {
+                auto const link = number(l);
+                if (link == number.none)
+                    throw invalid_input(route_name(read.topology, a, b), ": hop ", pairs.links() - before,
+                                        " is a link that links(topology) does not name");
+                pairs.add(link);
             }
-            first.push_back(static_cast<std::uint32_t>(links.size()));
+            if (pairs.links() == before)
+                throw invalid_input(route_name(read.topology, a, b), " is empty: two devices are joined by at least one link");
+            if (pairs.links() >= number.none) throw invalid_input(route_name(read.topology, a, b), ": more than 2^32 hops in all routes together");
         }
-    return {n, std::move(first), std::move(links)};
+    return {n, std::move(pairs)};
 }
 } // namespace detail
 
@@ -199,8 +197,12 @@ template <DeviceTopology T> [[nodiscard]] topology_reading<device_handle_t<T>, l
 }
 
 /// `t` without the devices that are not `used`, whose links stay; those left are numbered in order, and nodes and kinds by first use. Rings pass by
-/// nodes without devices. Precondition: one flag per device, some true. Complexity: O(devices^2 * length of a route).
+/// nodes without devices. Precondition: one flag per device, some true. Complexity: that of `route_table::part`.
 [[nodiscard]] dense_topology part_of(dense_topology const& t, std::vector<bool> const& used);
+
+/// The first `devices` devices of `t`, and the links between them, numbered in order. Rings stay away. Complexity: linear in links, and in routes of
+/// the devices within their groups.
+[[nodiscard]] dense_topology first_devices(dense_topology const& t, std::size_t devices);
 
 /// How many devices each node of `t` has, where nodes have as many and devices are numbered node by node; else 0.
 [[nodiscard]] std::size_t devices_per_node(dense_topology const& t);

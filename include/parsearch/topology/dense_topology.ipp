@@ -30,20 +30,31 @@ PARSEARCH_INLINE dense_topology part_of(dense_topology const& t, std::vector<boo
         out.kind.push_back(kinds(t.kind[d]));
         out.node.push_back(nodes(t.node[d]));
     }
-    std::vector<std::uint32_t> first{0}, links;
-    for (auto const a : kept)
-        for (auto const b : kept) {
-            auto const hops = t.route(a, b);
-            links.insert(links.end(), hops.begin(), hops.end());
-            first.push_back(static_cast<std::uint32_t>(links.size()));
-        }
-    out.routes = {kept.size(), std::move(first), std::move(links)};
+    out.routes = t.routes.part(kept);
     for (auto const& ring : t.rings) {
         std::vector<std::uint32_t> left;
         for (auto const at : ring)
             if (auto const node = nodes.find(at)) left.push_back(*node);
         if (left.size() > 1) out.rings.push_back(std::move(left));
     }
+    return out;
+}
+
+PARSEARCH_INLINE dense_topology first_devices(dense_topology const& t, std::size_t devices) {
+    std::vector<bool> used(t.size(), false);
+    std::fill_n(used.begin(), devices, true);
+    auto out = part_of(t, used);
+    out.rings.clear();
+    constexpr auto none = detail::handle_numbers<std::uint32_t>::none;
+    std::vector<std::uint32_t> number(t.links.size(), none);
+    out.routes.for_each_link([&](auto l) { number[l] = 0; });
+    out.links.clear();
+    for (std::size_t l = 0; l < t.links.size(); ++l) {
+        if (number[l] == none) continue;
+        number[l] = static_cast<std::uint32_t>(out.links.size());
+        out.links.push_back(t.links[l]);
+    }
+    out.routes = out.routes.with_links(number);
     return out;
 }
 

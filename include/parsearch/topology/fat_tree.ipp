@@ -9,7 +9,7 @@ namespace parsearch::topology {
 
 PARSEARCH_INLINE cluster fat_tree(fat_tree_options const& o) {
     if (o.k < 2 || o.k % 2 != 0 || o.k > 32)
-        throw invalid_input("fat tree of k = ", o.k, ": must be even, from 2 to 32 (", cluster_builder::max_devices, " devices)");
+        throw invalid_input("fat tree of k = ", o.k, ": must be even, from 2 to 32 (", cluster_builder::max_group, " devices)");
     std::uint32_t const half = o.k / 2, pods = o.k;
     cluster_builder builder;
     auto const device = detail::add_devices(builder, std::uint64_t{half} * half * pods, o.device);

@@ -89,6 +89,15 @@ class passages {
 /// Throws `invalid_input` on no members or a number that is no device. Complexity: O(links of the topology + of all hops).
 [[nodiscard]] ring_group describe_group(dense_topology const& t, std::span<std::uint32_t const> members);
 
+/// Throws `invalid_input`, naming what differs, where the nodes of `t` are not all alike, two at least, joined by one switch, and without rings of
+/// their own: a cluster of any number of such nodes can be told by some of them. Complexity: O(routes within nodes).
+void require_like_nodes(dense_topology const& t);
+
+/// What a collective costs over `members` and the devices like them of all of `replicas` copies of `t` on one switch, and the links of `t` that its
+/// rings hold: what `describe_group` answers on a cluster of so many times the nodes. Precondition: nodes of `t` are alike. Complexity: as
+/// `describe_group`.
+[[nodiscard]] ring_group describe_replicas(dense_topology const& t, std::span<std::uint32_t const> members, std::uint32_t replicas);
+
 /// What an all-to-all over `members` adds to `g`, their group: the rate at which each sends while all send to all others at once, the largest latency
 /// between two, and, in place of the links of rings, all links between members in proportion to the messages that pass them.
 /// Complexity: O(members^2 * length of a route).

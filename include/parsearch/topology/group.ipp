@@ -125,6 +125,55 @@ PARSEARCH_INLINE ring_group describe_group(dense_topology const& t, std::span<st
     return out;
 }
 
+PARSEARCH_INLINE void require_like_nodes(dense_topology const& t) {
+    auto const per_node = devices_per_node(t);
+    auto const refuse = [](auto const&... why) { throw invalid_input("nodes that are not alike: ", why...); };
+    if (per_node == 0) refuse("they have different numbers of devices, or devices are not numbered node by node");
+    if (t.routes.groups() < 2 || t.routes.groups() != t.size() / per_node)
+        refuse("they are fewer than two, or no switch joins them that all passes which leaves one for another");
+    if (!t.rings.empty()) refuse("the topology names rings of its own");
+    auto const alike = [&](auto const& a, auto const& b) {
+        return std::ranges::equal(a, b, [&](auto x, auto y) { return t.links[x] == t.links[y]; });
+    };
+    for (std::size_t d = 0; d < t.size(); ++d) {
+        auto const first = d - d % per_node, like = d % per_node; // of its node, on the first node
+        if (t.routes.group(d) != t.node[d]) refuse("only the switch of all nodes joins some devices of node ", t.node[d]);
+        if (t.kind[d] != t.kind[like] || !(t.devices[d] == t.devices[like])) refuse("device ", d, " is another than device ", like);
+        if (!alike(t.routes.up(d), t.routes.up(like)) || !alike(t.routes.down(d), t.routes.down(like)))
+            refuse("device ", d, " has other links to the switch than device ", like);
+        for (std::size_t k = 0; k < per_node; ++k)
+            if (!alike(t.route(d, first + k), t.route(like, k))) refuse("device ", d, " has other links to its neighbours than device ", like);
+    }
+}
+
+PARSEARCH_INLINE ring_group describe_replicas(dense_topology const& t, std::span<std::uint32_t const> members, std::uint32_t replicas) {
+    bool const one_node = std::ranges::all_of(members, [&](auto d) { return t.node[d] == t.node[members.front()]; });
+    if (replicas == 1 || !one_node) {
+        auto out = describe_group(t, members);
+        out.shape.size *= replicas;
+        out.shape.nodes *= replicas;
+        return out;
+    }
+    // With the like of them on another node: a ring passes through each of two nodes as through each of many.
+    auto const per_node = static_cast<std::uint32_t>(devices_per_node(t));
+    std::vector<std::uint32_t> both(members.begin(), members.end());
+    for (auto const d : members) both.push_back(t.node[d] == 0 ? d + per_node : d % per_node);
+    auto out = describe_group(t, both);
+    out.shape.size = out.shape.size / 2 * replicas;
+    out.shape.nodes = replicas;
+    std::vector<bool> own(t.links.size(), false);
+    auto const add = [&](auto const& links) {
+        for (auto const l : links) own[l] = true;
+    };
+    for (auto const d : members) {
+        add(t.routes.up(d));
+        add(t.routes.down(d));
+        for (auto const other : members) add(t.route(d, other));
+    }
+    std::erase_if(out.links, [&](link_use const& use) { return !own[use.link]; });
+    return out;
+}
+
 PARSEARCH_INLINE ring_group with_exchange(dense_topology const& t, std::span<std::uint32_t const> members, ring_group g) {
     auto const group = detail::group_members(t, members);
     detail::passages all(t);

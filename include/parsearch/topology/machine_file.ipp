@@ -48,9 +48,9 @@ PARSEARCH_INLINE flexflow_machine::flexflow_machine(machine_entries& file, devic
     (void)file.count("num_cpus_per_socket");
     gpus_ = file.count("num_gpus_per_socket");
     auto const devices = double{1} * nodes_ * sockets_ * gpus_;
-    if (devices > cluster_builder::max_devices)
+    if (devices > cluster_builder::max_group)
         throw invalid_input(file.place("num_gpus_per_socket"), gpus_, ": ", nodes_, " nodes of ", sockets_,
-                            " sockets make more GPUs than a cluster holds, ", cluster_builder::max_devices);
+                            " sockets make more GPUs than a cluster holds, ", cluster_builder::max_group);
     if (devices * per_node() > most_pairs)
         throw invalid_input(file.place("num_gpus_per_socket"), gpus_, ": ", nodes_, " nodes of ", per_node(), " GPUs have more than ", most_pairs,
                             " NVLinks in all");

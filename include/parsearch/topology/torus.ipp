@@ -11,10 +11,10 @@ PARSEARCH_INLINE cluster torus(torus_options const& o) {
     if (o.extents.empty()) throw invalid_input("torus of 0 dimensions: must have at least one");
     std::uint64_t count = 1;
     for (auto const extent : o.extents) {
-        if (extent < 1 || extent > cluster_builder::max_devices)
-            throw invalid_input("torus: extent ", extent, ": must be from 1 to ", cluster_builder::max_devices);
-        if ((count *= extent) > cluster_builder::max_devices)
-            throw invalid_input("torus: more than ", cluster_builder::max_devices, " devices: a cluster holds no more");
+        if (extent < 1 || extent > cluster_builder::max_group)
+            throw invalid_input("torus: extent ", extent, ": must be from 1 to ", cluster_builder::max_group);
+        if ((count *= extent) > cluster_builder::max_group)
+            throw invalid_input("torus: more than ", cluster_builder::max_group, " devices: a cluster holds no more");
     }
     cluster_builder builder;
     auto const device = detail::add_devices(builder, count, o.device);

@@ -233,7 +233,7 @@ TEST_CASE("every options struct is described") {
     check_round_trip<io::run_figures>();
     check_round_trip<io::run_result>();
     CHECK(io::option_names<sim::simulation_options>() == "training, optimizer, gradients, memory, memory_penalty, memory_kept_free, context_memory, "
-                                                         "movement, synchronisation, overlap, discipline, balanced, transfers, segment");
+                                                         "movement, synchronisation, overlap, discipline, balanced, transfers, segment, replicas");
     CHECK(io::has_option<search::mcmc_options>("temperature"));
     CHECK_FALSE(io::has_option<search::mcmc_options>("stop"));
 }

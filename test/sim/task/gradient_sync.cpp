@@ -34,7 +34,7 @@ sim::sync_plan plan(graph::dense_graph const& g, std::vector<space::configuratio
             devices[i + 1].push_back(static_cast<std::uint32_t>(configurations[i].device(n)));
     }
     return sim::plan_sync(
-        g, members, sim::gradient_type::f32_of_bf16, [&](std::uint32_t op) { return configurations[op - 1].degrees(); },
+        g, members, sim::simulation_options{}, [&](std::uint32_t op) { return configurations[op - 1].degrees(); },
         [&](std::uint32_t op) -> std::vector<std::uint32_t> const& { return devices.at(op); });
 }
 

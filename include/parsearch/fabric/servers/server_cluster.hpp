@@ -44,7 +44,7 @@ struct server_options {
 
 /// Throws `invalid_input` where a cluster cannot hold the devices of so many servers.
 inline void check_devices(std::uint32_t servers, server_options const& o) {
-    auto const most = topology::cluster_builder::max_devices;
+    auto const most = topology::cluster_builder::max_group;
     if (o.gpus_per_server < 1 || std::uint64_t{servers} * (o.inside == inside_server::merged ? 1 : o.gpus_per_server) > most)
         throw invalid_input(servers, " servers of ", o.gpus_per_server, " GPUs: a cluster holds from 1 to ", most, " devices");
 }

@@ -13,11 +13,11 @@ PARSEARCH_INLINE topology::dense_topology one_link(std::vector<std::uint32_t> co
     out.kind.assign(n, 0);
     out.node = server;
     out.links.push_back({.rate = {1}, .latency = {}});
-    std::vector<std::uint32_t> first(1, 0);
+    topology::link_lists pairs;
     for (std::size_t a = 0; a < n; ++a)
-        for (std::size_t b = 0; b < n; ++b) first.push_back(first.back() + (a != b));
-    auto const hops = first.back();
-    out.routes = {n, std::move(first), std::vector<std::uint32_t>(hops, 0)};
+        for (std::size_t b = 0; b < n; ++b, pairs.end_list())
+            if (a != b) pairs.add(0);
+    out.routes = {n, std::move(pairs)};
     return out;
 }
 

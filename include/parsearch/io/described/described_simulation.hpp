@@ -54,6 +54,9 @@ inline constexpr auto described<sim::simulation_options> = boost::hana::make_tup
           "a message streams through all links of its route at once, is stored and forwarded from link to link, or is cut through in segments, a "
           "link carrying one at a time; "
           "or all that is on its way shares the links fairly"),
-    field("segment", &sim::simulation_options::segment, "bytes of a segment that is cut through"));
+    field("segment", &sim::simulation_options::segment, "bytes of a segment that is cut through"),
+    field("replicas", &sim::simulation_options::replicas,
+          "model and cluster are one of so many replicas on a larger cluster of such nodes, which do the same on other samples and add up their "
+          "gradients"));
 
 } // namespace parsearch::io

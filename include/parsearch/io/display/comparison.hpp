@@ -95,7 +95,8 @@ struct fullest_device {
     return penalty == cost_traits<picoseconds>::infinity() ? penalty : sim::total_cost(makespan, penalty);
 }
 
-/// The figures of a strategy of `p` that is simulated already as `r`; `cluster` is the topology `p` was made of.
+/// The figures of a strategy of `p` that is simulated already as `r`; `cluster` is the topology `p` was made of, that of all replicas together where
+/// `p` is one of several. Throughput and bytes moved are of all.
 template <topology::DescribesDeviceSpecs C>
 [[nodiscard]] compared compare(parallelization const& p, C const& cluster, std::string name, sim::report const& r, picoseconds baseline) {
     compared out{.name = std::move(name),
@@ -103,14 +104,17 @@ template <topology::DescribesDeviceSpecs C>
                  .cost = cost_with_memory(p, r.makespan, r.memory),
                  .moved = r.traffic,
                  .peak_memory = r.peak_memory()};
+    double const replicas = p.options().replicas;
+    for (std::size_t k = 0; k < sim::traffic_kinds; ++k) // gradients of weights are those of all already
+        if (k != static_cast<std::size_t>(sim::traffic_kind::weight_gradient)) out.moved[k] *= replicas;
     auto const seconds = to_seconds(r.makespan);
     auto const batch = batch_of(p.graph());
     out.throughput_unit = batch.unit;
     if (seconds > 0) {
         constexpr auto endless = cost_traits<picoseconds>::infinity();
         out.speed_up = baseline < endless && r.makespan < endless ? to_seconds(baseline) / seconds : 0;
-        out.samples_per_second = batch.size / seconds;
-        out.flops_utilisation = seconds_at_peak(p.graph(), cluster, p.options().training) / seconds;
+        out.samples_per_second = replicas * batch.size / seconds;
+        out.flops_utilisation = replicas * seconds_at_peak(p.graph(), cluster, p.options().training) / seconds;
     }
     auto const fullest = fullest_of(r.memory, p.topology().devices);
     out.fullest_device = fullest.device;

@@ -165,6 +165,7 @@ struct run_manifest {
     sim::simulation_options simulation{};
     kernel_options kernels{};
     space::space_options space{};
+    std::uint32_t replicas = 1;               ///< of a part of the cluster, of which one was planned
     std::vector<std::string> pin{}, forbid{}; ///< OPERATOR=SPLIT: how operators were to be split, or not
     std::optional<run_regular> regular{};     ///< none: nothing was asked of blocks that repeat
     run_result result{};

@@ -239,6 +239,7 @@ PARSEARCH_IO_INLINE void topology_writer::add_links(ordered_json& root) const {
 }
 
 PARSEARCH_IO_INLINE void topology_writer::add_routes(ordered_json& root) const {
+    if (cluster_.routes().groups() > 1) return; // all are those that the builder finds
     topology::cluster_builder builder;
     auto const n = static_cast<std::uint32_t>(cluster_.size());
     std::vector<topology::vertex> devices;
@@ -256,7 +257,10 @@ PARSEARCH_IO_INLINE void topology_writer::add_routes(ordered_json& root) const {
     // A route without a bus shows that links join the two: with the others set, the builder finds one for every pair.
     for (std::uint32_t a = 0; a < n; ++a)
         for (std::uint32_t b = 0; b < n; ++b)
-            if (a != b && passes_bus(a, b)) builder.set_route(devices[a], devices[b], cluster_.route(a, b));
+            if (a != b && passes_bus(a, b)) {
+                auto const given = cluster_.route(a, b);
+                builder.set_route(devices[a], devices[b], std::vector<std::uint32_t>(given.begin(), given.end()));
+            }
     auto const shortest = builder.build();
     auto routes = ordered_json::array();
     for (std::uint32_t a = 0; a < n; ++a)

@@ -8,6 +8,38 @@
 
 namespace parsearch::sim {
 
+/// Calls `f(a, b)` for devices between which routes lead, until it answers false: for all of a node or of a group of routes; of the others, whose
+/// routes are what leaves the one and what enters the other, for enough that each link is passed at each of its places by routes between each two of
+/// the classes that pass it there. Answers what `f` did at last.
+template <class F> bool for_each_kind_of_route(topology::dense_topology const& t, std::vector<std::uint32_t> const& class_of, F const& f) {
+    auto const devices = static_cast<std::uint32_t>(t.size());
+    auto const apart = [&](std::uint32_t a, std::uint32_t b) { return t.node[a] != t.node[b] && t.routes.group(a) != t.routes.group(b); };
+    std::vector<std::vector<std::uint32_t>> near(devices); // by node, then by group
+    for (std::uint32_t d = 0; d < devices; ++d) near[t.node[d]].push_back(d);
+    std::vector<std::vector<std::uint32_t>> by_group(devices);
+    for (std::uint32_t d = 0; d < devices; ++d) by_group[t.routes.group(d)].push_back(d);
+    for (std::uint32_t a = 0; a < devices; ++a) {
+        for (auto const b : near[t.node[a]])
+            if (!f(a, b)) return false;
+        for (auto const b : by_group[t.routes.group(a)])
+            if (t.node[a] != t.node[b] && !f(a, b)) return false;
+    }
+    if (t.routes.groups() == 1) return true;
+    // Of each class and length of the way out: three, of which any device is apart from one, or all.
+    std::map<std::pair<std::uint32_t, std::size_t>, std::vector<std::uint32_t>> alike;
+    for (std::uint32_t d = 0; d < devices; ++d) alike[{class_of[d], t.routes.up(d).size()}].push_back(d);
+    for (auto& [_, all] : alike) {
+        std::vector<std::uint32_t> some;
+        for (auto const d : all)
+            if (some.size() < 3 && std::ranges::all_of(some, [&](auto other) { return apart(d, other); })) some.push_back(d);
+        if (some.size() == 3) all = std::move(some);
+        for (auto const a : all)
+            for (std::uint32_t b = 0; b < devices; ++b)
+                if (apart(a, b) && (!f(a, b) || !f(b, a))) return false;
+    }
+    return true;
+}
+
 PARSEARCH_INLINE std::optional<symmetry> symmetry::of(topology::dense_topology const& t) {
     symmetry f;
     auto const devices = static_cast<std::uint32_t>(t.size());
@@ -28,16 +60,17 @@ PARSEARCH_INLINE std::optional<symmetry> symmetry::of(topology::dense_topology c
     // Of a route: the classes of both ends, whether it stays in the node, the place in the route.
     std::vector<std::vector<std::uint64_t>> passages(t.links.size());
     if (f.members_.size() >= most_classes) return {};
-    for (std::uint32_t a = 0; a < devices; ++a)
-        for (std::uint32_t b = 0; b < devices; ++b) {
-            std::uint64_t passage = (std::uint64_t{f.class_of_[a]} << 20 | f.class_of_[b]) << 24 | std::uint64_t{t.node[a] == t.node[b]} << 23;
-            if (t.route(a, b).size() >= longest_route) return {};
-            for (auto const l : t.route(a, b)) {
-                auto& mine = passages[l];
-                if (std::find(mine.begin(), mine.end(), passage) == mine.end()) mine.push_back(passage);
-                ++passage;
-            }
+    auto const add = [&](std::uint32_t a, std::uint32_t b) {
+        std::uint64_t passage = (std::uint64_t{f.class_of_[a]} << 20 | f.class_of_[b]) << 24 | std::uint64_t{t.node[a] == t.node[b]} << 23;
+        auto const route = t.route(a, b);
+        for (auto const l : route) {
+            auto& mine = passages[l];
+            if (std::find(mine.begin(), mine.end(), passage) == mine.end()) mine.push_back(passage);
+            ++passage;
         }
+        return route.size() < longest_route;
+    };
+    if (!for_each_kind_of_route(t, f.class_of_, add)) return {};
     std::map<std::vector<std::uint64_t>, std::uint32_t> classes;
     for (auto& p : passages) {
         std::sort(p.begin(), p.end());

@@ -5,6 +5,7 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/sim/input/workload.hpp>
+#include <parsearch/topology/group.hpp>
 
 namespace parsearch::sim {
 
@@ -25,6 +26,11 @@ PARSEARCH_INLINE void validate(simulation_options const& options) {
         throw invalid_input("simulation option memory_kept_free is ", options.memory_kept_free, ": must be a share from 0 to less than 1");
     if (options.context_memory < 0)
         throw invalid_input("simulation option context_memory is ", options.context_memory, " bytes: must not be negative");
+    if (options.replicas < 1) throw invalid_input("simulation option replicas is 0: must be at least 1");
+    if (options.replicas > 1 && (options.synchronisation != synchronisation::all_reduce || options.balanced))
+        throw invalid_input("simulation option replicas is ", options.replicas, ", and ",
+                            options.balanced ? "balanced is true: must be 1, or balanced false"
+                                             : "synchronisation is parameter_server: must be 1, or synchronisation all_reduce");
 }
 
 PARSEARCH_INLINE std::vector<sharing_class> find_classes(graph::dense_graph const& g) {
@@ -54,6 +60,7 @@ PARSEARCH_INLINE std::shared_ptr<workload const> make_workload(graph::dense_grap
         if (ops::keeps_cache(graph.operations[op]))
             throw invalid_input("operator '", graph.names[op], "' (", graph.operations[op].kind,
                                 ") keeps a cache from one iteration to the next, and option training is true: only inference has caches");
+    if (options.replicas > 1) topology::require_like_nodes(topology);
     auto w = std::make_shared<workload>(workload{std::move(graph), std::move(topology), std::move(oracle), options, {}, {}, {}});
     w->classes = find_classes(w->graph);
     w->readers = shared_reads(w->graph);

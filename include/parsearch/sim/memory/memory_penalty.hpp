@@ -20,12 +20,13 @@ namespace parsearch::sim {
     return over;
 }
 
-/// What is added to a makespan where the memory of some of `devices` devices is exceeded, by at most `over` bytes: see `memory_policy`. It counts as
-/// if each were exceeded by as much: a plan is no better for putting what does not fit onto few devices.
+/// What is added to a makespan where the memory of some of `devices` devices, of each replica, is exceeded, by at most `over` bytes: see
+/// `memory_policy`. It counts as if each were exceeded by as much: a plan is no better for putting what does not fit onto few devices.
 [[nodiscard]] inline picoseconds memory_cost(simulation_options const& o, byte_count over, std::size_t devices) noexcept {
     if (over == 0 || o.memory == memory_policy::ignore) return picoseconds::zero();
     if (o.memory == memory_policy::reject) return cost_traits<picoseconds>::infinity();
-    return cost_traits<picoseconds>::raised(picoseconds::zero(), static_cast<double>(over) * static_cast<double>(devices) * o.memory_penalty);
+    return cost_traits<picoseconds>::raised(picoseconds::zero(),
+                                            static_cast<double>(over) * static_cast<double>(devices * o.replicas) * o.memory_penalty);
 }
 
 /// The sum of a makespan and what its memory costs, at most infinity.

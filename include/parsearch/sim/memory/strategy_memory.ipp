@@ -24,7 +24,7 @@ PARSEARCH_INLINE std::vector<memory_use> memory_by_device(graph::dense_graph con
     auto const place = [&](std::size_t op) -> std::vector<std::uint32_t> const& { return places[op]; };
     for (auto const& members : classes)
         plans.push_back({plan_sync(
-            g, members, options.gradients, [&](std::uint32_t op) { return s[op].degrees(); }, place)});
+            g, members, options, [&](std::uint32_t op) { return s[op].degrees(); }, place)});
     std::vector<memory_use> out;
     memory_account(g, devices)
         .add_up(

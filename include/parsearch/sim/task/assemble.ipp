@@ -15,7 +15,7 @@ PARSEARCH_INLINE std::array<double, traffic_kinds> traffic_of(iteration_plan con
         for (auto const& c : plan.classes)
             for (auto const& g : c.sync.groups) // there and back: sums of gradients, or weights that a server has updated
                 sum[static_cast<std::size_t>(traffic_kind::weight_gradient)] +=
-                    static_cast<double>(g.devices.size() - 1) * static_cast<double>(g.gradients + (c.servers.empty() ? g.gradients : g.bytes));
+                    static_cast<double>(g.holders() - 1) * static_cast<double>(g.gradients + (c.servers.empty() ? g.gradients : g.bytes));
     return sum;
 }
 

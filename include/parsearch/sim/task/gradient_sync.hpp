@@ -27,12 +27,16 @@ struct shard_ref {
 };
 
 /// Parts of weights that the same two or more devices hold: their gradients are summed by one all-reduce, after
-/// every shard of these devices that computes some of them.
+/// every shard of these devices that computes some of them. With `simulation_options::replicas` all that the devices of each hold.
 struct sync_group {
     std::vector<std::uint32_t> devices; ///< ascending
     std::int64_t elements = 0;
     byte_count bytes = 0, gradients = 0; ///< of the weights; of their gradients
     std::vector<shard_ref> contributors;
+    std::uint32_t replicas = 1; ///< that have such devices
+
+    /// How many devices hold these weights.
+    [[nodiscard]] std::size_t holders() const noexcept { return devices.size() * replicas; }
 };
 
 /// The weights on one device.
@@ -72,6 +76,17 @@ struct held_tensor {
 };
 
 namespace detail {
+
+/// The order of holders of weights, which decides ties: that of their lists on all devices. There the second replica's follow on those of the first,
+/// so that one which begins as another does, but ends sooner, comes behind it.
+struct holders_order {
+    bool replicated = false;
+    bool operator()(std::vector<std::uint32_t> const& a, std::vector<std::uint32_t> const& b) const noexcept {
+        auto const [at, other] = std::ranges::mismatch(a, b);
+        if (at == a.end() || other == b.end()) return replicated ? a.size() > b.size() : a.size() < b.size();
+        return *at < *other;
+    }
+};
 
 /// Cuts parts that overlap (operators that share a tensor but split it differently) into parts that do not.
 [[nodiscard]] weight_parts refine(weight_parts parts);
@@ -114,17 +129,17 @@ template <class Degrees>
 }
 
 /// Plans synchronisation for operators `members` (one sharing class of `g`). `degrees(op)` and `devices(op)` answer for a
-/// member its degrees and the device of each shard; `type`: of gradients. Exact for any mix of splits.
+/// member its degrees and the device of each shard. Exact for any mix of splits.
 /// Complexity: O(shards log shards) for equal splits; operators that split a shared tensor differently pay for the cut grid.
 template <class Degrees, class Devices>
-[[nodiscard]] sync_plan plan_sync(graph::dense_graph const& g, std::span<std::uint32_t const> members, gradient_type type, Degrees const& degrees,
-                                  Devices const& devices) {
+[[nodiscard]] sync_plan plan_sync(graph::dense_graph const& g, std::span<std::uint32_t const> members, simulation_options const& options,
+                                  Degrees const& degrees, Devices const& devices) {
     struct share {
         std::int64_t elements = 0;
         byte_count bytes = 0, gradients = 0, cache = 0;
         std::vector<shard_ref> contributors;
     };
-    std::map<std::vector<std::uint32_t>, share> by_holders;
+    std::map<std::vector<std::uint32_t>, share, detail::holders_order> by_holders({options.replicas > 1});
     for (auto const& tensor : held_tensors(g, members, degrees)) {
         auto const* const operand = &g.operations[tensor.op].weights[tensor.weight];
         for (auto const& [r, shards] : tensor.parts) {
@@ -138,7 +153,7 @@ template <class Degrees, class Devices>
             }
             held.elements += elements_of(r);
             held.bytes += elements_of(r) * ops::size_of(operand->type);
-            held.gradients += elements_of(r) * gradient_size(type, operand->type);
+            held.gradients += elements_of(r) * gradient_size(options.gradients, operand->type);
             held.contributors.insert(held.contributors.end(), shards.begin(), shards.end());
         }
     }
@@ -147,6 +162,7 @@ template <class Degrees, class Devices>
     for (auto& [holders, amount] : by_holders) {
         make_set(amount.contributors);
         auto const group = static_cast<std::uint32_t>(plan.groups.size());
+        bool const synchronised = holders.size() * options.replicas > 1;
         for (auto const d : holders) {
             auto& h = held[d];
             h.device = d;
@@ -154,10 +170,11 @@ template <class Degrees, class Devices>
             h.bytes += amount.bytes;
             h.gradients += amount.gradients;
             h.cache += amount.cache;
-            if (holders.size() > 1) h.groups.push_back(group);
+            if (synchronised) h.groups.push_back(group);
             else h.contributors = amount.contributors;
         }
-        if (holders.size() > 1) plan.groups.push_back({holders, amount.elements, amount.bytes, amount.gradients, std::move(amount.contributors)});
+        if (synchronised)
+            plan.groups.push_back({holders, amount.elements, amount.bytes, amount.gradients, std::move(amount.contributors), options.replicas});
     }
     for (auto& [d, h] : held) plan.held.push_back(std::move(h));
     return plan;

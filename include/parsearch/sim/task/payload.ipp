@@ -24,7 +24,7 @@ PARSEARCH_INLINE std::vector<payload> payloads(iteration_plan const& plan, graph
             auto const& group = plan.classes[plan.class_of[who.op]].sync.groups[who.number];
             if (auto const before = tasks.before(t); message && !before.empty())
                 pulls[t] = tasks.kind[before.front()] == task_kind::update || pulls[before.front()];
-            out[t] = {pulls[t] ? group.bytes : group.gradients, message ? 2 : static_cast<std::uint32_t>(group.devices.size()),
+            out[t] = {pulls[t] ? group.bytes : group.gradients, message ? 2 : static_cast<std::uint32_t>(group.holders()),
                       collective_kind::all_reduce};
         } else if (message && who.edge == task_label::no_edge) {
             continue; // a copy to a host or back: the plan knows its bytes

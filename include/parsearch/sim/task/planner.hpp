@@ -88,7 +88,7 @@ class planner {
         auto const& g = work_->graph;
         require_running(stop_);
         p.sync = plan_sync(
-            g, p.members, work_->options.gradients, [&](std::uint32_t op) { return configuration(op).degrees(); },
+            g, p.members, work_->options, [&](std::uint32_t op) { return configuration(op).degrees(); },
             [&](std::uint32_t op) -> std::vector<std::uint32_t> const& { return plan(op).devices; });
         p.all_reduce.clear();
         p.servers.clear();
@@ -98,7 +98,7 @@ class planner {
         for (std::uint32_t i = 0; i < p.sync.groups.size(); ++i) {
             auto const& group = p.sync.groups[i];
             if (served) p.servers.push_back(plan_server(group, i, plan));
-            else p.all_reduce.push_back(price_.collective(collective_kind::all_reduce, group.gradients, group.devices));
+            else p.all_reduce.push_back(price_.all_reduce_of_replicas(group.gradients, group.devices));
         }
         auto const first = p.members.front();
         auto const degrees = configuration(first).degrees();

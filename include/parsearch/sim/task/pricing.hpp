@@ -72,9 +72,13 @@ class pricing {
     /// The links of a collective over `members` (ascending): the slowest link of its rings (of an all-to-all: of all pairs) is held for the
     /// collective's time, the others in proportion to their load.
     [[nodiscard]] std::vector<hop> collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members);
+    /// The links on one replica's side of an all-reduce among `members` (ascending) and the like of them of all `simulation_options::replicas`.
+    [[nodiscard]] std::vector<hop> all_reduce_of_replicas(byte_count bytes, std::vector<std::uint32_t> const& members);
 
   private:
-    void append_segments(std::span<std::uint32_t const> route, byte_count bytes, std::vector<hop>& out);
+    [[nodiscard]] std::vector<hop> collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members,
+                                              topology::ring_group const& group) const;
+    void append_segments(topology::route_links const& route, byte_count bytes, std::vector<hop>& out);
     [[nodiscard]] std::int64_t time_on(std::uint32_t link, byte_count bytes, std::vector<std::int64_t>& known) const {
         if (known[link] == unknown) known[link] = time_of_message(bytes, link);
         return known[link];
@@ -100,7 +104,9 @@ class pricing {
     }
     static constexpr picoseconds longest{std::int64_t{1} << 60};
 
+    using groups = std::map<std::vector<std::uint32_t>, topology::ring_group>; ///< by members
     topology::ring_group const& describe(std::vector<std::uint32_t> const& members, bool exchange);
+    static topology::ring_group const& remember(groups& known, std::vector<std::uint32_t> const& members, topology::ring_group group);
 
     /// Times of messages of a size, by link, as far as they are known. Messages of few sizes come in turns.
     std::vector<std::int64_t>& times_of(byte_count bytes);
@@ -118,11 +124,12 @@ class pricing {
     cost::any_oracle oracle_;
     transfer_model transfers_;
     byte_count segment_;
-    std::vector<std::uint32_t> example_;                                            ///< a device of each kind
-    std::vector<std::int64_t> idle_;                                                ///< time of an empty message, by link
-    std::vector<byte_count> bytes_on_;                                              ///< each link, while messages are summed; else none
-    std::vector<message_times> messages_;                                           ///< of at most `remembered_sizes` sizes
-    std::map<std::vector<std::uint32_t>, topology::ring_group> groups_, exchanges_; ///< by members
+    std::uint32_t replicas_;
+    std::vector<std::uint32_t> example_;  ///< a device of each kind
+    std::vector<std::int64_t> idle_;      ///< time of an empty message, by link
+    std::vector<byte_count> bytes_on_;    ///< each link, while messages are summed; else none
+    std::vector<message_times> messages_; ///< of at most `remembered_sizes` sizes
+    groups groups_, exchanges_, of_replicas_;
 };
 
 /// Payload bytes that a collective of `bytes` moves in all between `members` devices.

@@ -6,7 +6,7 @@
 namespace parsearch::sim {
 
 PARSEARCH_INLINE pricing::pricing(topology::dense_topology const& topology, cost::any_oracle const& oracle, simulation_options const& options)
-    : topology_(&topology), oracle_(oracle), transfers_(options.transfers), segment_(options.segment) {
+    : topology_(&topology), oracle_(oracle), transfers_(options.transfers), segment_(options.segment), replicas_(options.replicas) {
     for (std::uint32_t d = 0; d < topology.size(); ++d)
         if (topology.kind[d] >= example_.size()) example_.push_back(d); // kinds are numbered in order of appearance
     for (std::uint32_t l = 0; l < topology.links.size(); ++l) idle_.push_back(time_of_message(0, l));
@@ -72,9 +72,21 @@ PARSEARCH_INLINE std::int64_t pricing::host_copy(byte_count bytes, std::uint32_t
 }
 
 PARSEARCH_INLINE std::vector<hop> pricing::collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members) {
-    auto const& group = describe(members, kind == collective_kind::all_to_all);
+    return collective(kind, bytes, members, describe(members, kind == collective_kind::all_to_all));
+}
+
+PARSEARCH_INLINE std::vector<hop> pricing::all_reduce_of_replicas(byte_count bytes, std::vector<std::uint32_t> const& members) {
+    if (replicas_ == 1) return collective(collective_kind::all_reduce, bytes, members);
+    auto const known = of_replicas_.find(members);
+    return collective(collective_kind::all_reduce, bytes, members,
+                      known != of_replicas_.end() ? known->second
+                                                  : remember(of_replicas_, members, topology::describe_replicas(*topology_, members, replicas_)));
+}
+
+PARSEARCH_INLINE std::vector<hop> pricing::collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members,
+                                                      topology::ring_group const& group) const {
     auto const place = [&] {
-        auto out = text(name_of(kind), " of ", bytes, " bytes among ", members.size(), " devices: ", members.front());
+        auto out = text(name_of(kind), " of ", bytes, " bytes among ", group.shape.size, " devices: ", members.front());
         for (std::size_t i = 1; i < std::min<std::size_t>(members.size(), 8); ++i) out += text(", ", members[i]);
         return members.size() > 8 ? out + ", ..." : out;
     };
@@ -88,7 +100,7 @@ PARSEARCH_INLINE std::vector<hop> pricing::collective(collective_kind kind, byte
     return out;
 }
 
-PARSEARCH_INLINE void pricing::append_segments(std::span<std::uint32_t const> route, byte_count bytes, std::vector<hop>& out) {
+PARSEARCH_INLINE void pricing::append_segments(topology::route_links const& route, byte_count bytes, std::vector<hop>& out) {
     auto const count = std::max<byte_count>(1, bytes / segment_ + (bytes % segment_ != 0));
     if (count > most_segments)
         throw invalid_input("a message of ", bytes, " bytes in segments of ", segment_, ": more than ", most_segments,
@@ -103,7 +115,12 @@ PARSEARCH_INLINE void pricing::append_segments(std::span<std::uint32_t const> ro
 PARSEARCH_INLINE topology::ring_group const& pricing::describe(std::vector<std::uint32_t> const& members, bool exchange) {
     auto& known = exchange ? exchanges_ : groups_;
     if (auto const at = known.find(members); at != known.end()) return at->second;
-    auto group = exchange ? topology::with_exchange(*topology_, members, describe(members, false)) : topology::describe_group(*topology_, members);
+    return remember(known, members,
+                    exchange ? topology::with_exchange(*topology_, members, describe(members, false))
+                             : topology::describe_group(*topology_, members));
+}
+
+PARSEARCH_INLINE topology::ring_group const& pricing::remember(groups& known, std::vector<std::uint32_t> const& members, topology::ring_group group) {
     if (known.size() >= remembered_groups) known.clear();
     return known.emplace(members, std::move(group)).first->second;
 }
