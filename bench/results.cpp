@@ -5,7 +5,6 @@
 //   results [evaluations per search]     (default 1500)
 
 #include <parsearch/cost/roofline.hpp>
-#include <parsearch/models/all_models.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/topology/nodes.hpp>
@@ -15,31 +14,23 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <functional>
 #include <random>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "flexflow_networks.hpp"
+
 namespace ps = parsearch;
 
 namespace {
 
-// Two ways to synchronise gradients: as frameworks do today, and as FlexFlow's simulator does without NCCL and --overlap.
+// As frameworks synchronise gradients today.
 constexpr ps::sim::simulation_options today{};
-constexpr ps::sim::simulation_options flexflow{
-    .movement = ps::sim::movement::pairwise, .synchronisation = ps::sim::synchronisation::parameter_server, .overlap = false};
-
-struct network {
-    char const* name;
-    std::int64_t batch_per_device;
-    std::function<ps::graph::operator_graph(std::int64_t batch)> make;
-    bool recurrent = false;
-};
 
 struct row {
-    network const* net = nullptr;
+    bench::flexflow_network const* net = nullptr;
     std::uint32_t nodes = 0;
     bool p100 = false, as_flexflow = false;
     double data_parallel = 0, expert = 0, found = 0, moved_before = 0, moved_after = 0; // ms, GB
@@ -50,7 +41,7 @@ struct row {
 void fill(row& r, std::uint64_t evaluations) {
     auto const cluster = r.p100 ? ps::topology::p100_cluster(r.nodes) : ps::topology::k80_cluster(r.nodes);
     auto const problem = ps::make_problem(r.net->make(r.net->batch_per_device * r.nodes * 4), cluster, ps::cost::roofline{cluster},
-                                          {.simulation = r.as_flexflow ? flexflow : today});
+                                          {.simulation = r.as_flexflow ? bench::as_flexflow_does : today});
     auto const milliseconds = [](ps::sim::report const& report) { return ps::to_seconds(report.makespan) * 1e3; };
     std::vector<ps::space::flat_strategy> const starts{ps::data_parallel(problem),
                                                        r.net->recurrent ? ps::operation_parallel(problem) : ps::one_weird_trick(problem)};
@@ -86,14 +77,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: results [evaluations per search]: a whole number from 2\n");
         return 2;
     }
-    std::vector<network> const networks{
-        {"AlexNet", 256, [](std::int64_t b) { return ps::models::alexnet({.batch = b}); }},
-        {"Inception-v3", 64, [](std::int64_t b) { return ps::models::inception_v3({.batch = b}); }},
-        {"ResNet-101", 64, [](std::int64_t b) { return ps::models::resnet({.depth = 101, .batch = b}); }},
-        {"RNNTC", 64, [](std::int64_t b) { return ps::models::rnntc({.batch = b}); }, true},
-        {"RNNLM", 64, [](std::int64_t b) { return ps::models::rnnlm({.batch = b}); }, true},
-        {"NMT", 64, [](std::int64_t b) { return ps::models::nmt({.batch = b}); }, true},
-    };
+    auto const networks = bench::flexflow_networks();
     std::vector<row> rows;
     for (bool const as_flexflow : {false, true})
         for (auto const& net : networks)
