@@ -269,4 +269,53 @@ def ranks(rows):
     return table(columns, rows, right=[head for head, _ in columns[:-1]])
 
 
-VIEWS = {view.__name__: view for view in (cpu, fabric, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, published, ranks, simulation, textbook)}
+def search_time(made):
+    def seconds(value):
+        return f"{value:#.2g}" if value < 9.95 else f"{value:.0f}"
+
+    def paper(key):
+        return lambda row: "" if row[key] is None else f"{row[key]:g}"
+
+    def ratio(full, delta):
+        return f"{full / delta:.1f}" if full and delta else ""
+
+    columns = [
+        ("network", lambda row: row["network"]),
+        ("devices", lambda row: row["devices"]),
+        ("last improvement", lambda row: row["evaluations_to_final"]),
+        ("full, s", lambda row: seconds(row["full"]["seconds_to_final"])),
+        ("delta, s", lambda row: seconds(row["delta"]["seconds_to_final"])),
+        ("ratio", lambda row: ratio(row["full"]["seconds_to_final"], row["delta"]["seconds_to_final"])),
+        ("full in all, s", lambda row: seconds(row["full"]["seconds"])),
+        ("delta in all, s", lambda row: seconds(row["delta"]["seconds"])),
+        ("full, proposals/s", lambda row: f"{row['full']['proposals_per_s']:,.0f}"),
+        ("delta, proposals/s", lambda row: f"{row['delta']['proposals_per_s']:,.0f}"),
+        ("the same", lambda row: "yes" if row["same"] else "NO"),
+        ("paper, full", paper("published_full_s")),
+        ("paper, delta", paper("published_delta_s")),
+        ("paper, ratio", lambda row: ratio(row["published_full_s"], row["published_delta_s"])),
+    ]
+    return table(columns, made["times"], right=[head for head, _ in columns if head not in ("network", "the same")])
+
+
+def searches_compared(made):
+    def over(key):
+        return lambda row: f"{row[key] / row['mcmc_ms']:.2f}" if row.get(key) and row["mcmc_ms"] else "-"
+
+    columns = [
+        ("network", lambda row: row["network"]),
+        ("devices", lambda row: row["devices"]),
+        ("data parallel", milliseconds("data_parallel_ms", 1)),
+        ("expert", milliseconds("expert_ms", 1)),
+        ("layer-wise", milliseconds("layerwise_ms", 1)),
+        ("policy gradient", lambda row: milliseconds("policy_gradient_ms", 1)(row) if "policy_gradient_ms" in row else "-"),
+        ("mcmc", milliseconds("mcmc_ms", 1)),
+        ("data parallel / mcmc", over("data_parallel_ms")),
+        ("layer-wise / mcmc", over("layerwise_ms")),
+        ("policy gradient / mcmc", over("policy_gradient_ms")),
+    ]
+    return table(columns, made["strategies"], right=[head for head, _ in columns[1:]])
+
+
+VIEWS = {view.__name__: view for view in (cpu, fabric, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, published, ranks, search_time,
+                                          searches_compared, simulation, textbook)}
