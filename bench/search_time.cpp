@@ -6,13 +6,11 @@
 //   search_time [--evaluations N] [--network NAME] [--devices N] ...     (see --help)
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <random>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,22 +42,6 @@ struct request {
     std::vector<std::uint32_t> devices{4, 16, 64};
     std::uint32_t learning = 16; // most devices of the policy gradient: each of its strategies is new from end to end
     std::string out = "out/bench/search_time.json";
-};
-
-// Seconds of the paper's table 4, from memory: those of Inception-v3 on 64 devices, in minutes those of NMT on 16, and the range of ratios, 2.2
-// to 6.9, agree with what others write of the paper.
-struct published_time {
-    std::string_view network;
-    std::uint32_t devices;
-    double full, delta;
-};
-constexpr std::array published{
-    published_time{"AlexNet", 4, 0.11, 0.04},   published_time{"AlexNet", 16, 1.4, 0.48},    published_time{"AlexNet", 64, 18, 4.9},
-    published_time{"Inception-v3", 4, 14, 4.1}, published_time{"Inception-v3", 16, 388, 77}, published_time{"Inception-v3", 64, 8817, 1278},
-    published_time{"ResNet-101", 4, 1.4, 0.4},  published_time{"ResNet-101", 16, 22, 7.3},   published_time{"ResNet-101", 64, 515, 158},
-    published_time{"RNNTC", 4, 16, 7.5},        published_time{"RNNTC", 16, 404, 170},       published_time{"RNNTC", 64, 4404, 1489},
-    published_time{"RNNLM", 4, 21, 9.2},        published_time{"RNNLM", 16, 327, 121},       published_time{"RNNLM", 64, 3406, 969},
-    published_time{"NMT", 4, 40, 16},           published_time{"NMT", 16, 998, 328},         published_time{"NMT", 64, 8982, 2190},
 };
 
 // The same problem, every strategy priced by a full simulation.
@@ -124,14 +106,7 @@ void measure(flexflow_network const& net, std::uint32_t devices, request const& 
                         {"evaluations_to_final", delta.evaluations_to_final},
                         {"full", full.json()},
                         {"delta", delta.json()},
-                        {"same", same},
-                        {"published_full_s", nullptr},
-                        {"published_delta_s", nullptr}};
-    for (auto const& p : published)
-        if (p.network == net.name && p.devices == devices) {
-            time["published_full_s"] = p.full;
-            time["published_delta_s"] = p.delta;
-        }
+                        {"same", same}};
     fmt::print("{:<13}{:>4} devices: {} evaluations, the last improvement at {}: full {:.2f} of {:.2f} s, delta {:.2f} of {:.2f} s{}\n", net.name,
                devices, delta.found.stats.evaluations, delta.evaluations_to_final, full.seconds_to_final, full.found.stats.seconds,
                delta.seconds_to_final, delta.found.stats.seconds, same ? "" : ": NOT THE SAME SEARCH");

@@ -273,27 +273,18 @@ def search_time(made):
     def seconds(value):
         return f"{value:#.2g}" if value < 9.95 else f"{value:.0f}"
 
-    def paper(key):
-        return lambda row: "" if row[key] is None else f"{row[key]:g}"
-
-    def ratio(full, delta):
-        return f"{full / delta:.1f}" if full and delta else ""
-
     columns = [
         ("network", lambda row: row["network"]),
         ("devices", lambda row: row["devices"]),
         ("last improvement", lambda row: row["evaluations_to_final"]),
         ("full, s", lambda row: seconds(row["full"]["seconds_to_final"])),
         ("delta, s", lambda row: seconds(row["delta"]["seconds_to_final"])),
-        ("ratio", lambda row: ratio(row["full"]["seconds_to_final"], row["delta"]["seconds_to_final"])),
+        ("ratio", lambda row: f"{row['full']['seconds_to_final'] / row['delta']['seconds_to_final']:.1f}"),
         ("full in all, s", lambda row: seconds(row["full"]["seconds"])),
         ("delta in all, s", lambda row: seconds(row["delta"]["seconds"])),
         ("full, proposals/s", lambda row: f"{row['full']['proposals_per_s']:,.0f}"),
         ("delta, proposals/s", lambda row: f"{row['delta']['proposals_per_s']:,.0f}"),
         ("the same", lambda row: "yes" if row["same"] else "NO"),
-        ("paper, full", paper("published_full_s")),
-        ("paper, delta", paper("published_delta_s")),
-        ("paper, ratio", lambda row: ratio(row["published_full_s"], row["published_delta_s"])),
     ]
     return table(columns, made["times"], right=[head for head, _ in columns if head not in ("network", "the same")])
 
