@@ -158,5 +158,5 @@ TEST_CASE("mistakes in the options are named") {
     refused({.device = a100_sxm, .nvls = true}, "nodes of a100_sxm: nvls is true, and intra_link has no rate of reduction: only h100_sxm");
     refused({.device = h100_sxm, .intra = intra_node::direct, .nvls = true}, "nvls is true, and intra is not nvswitch");
     refused({.device = h100_sxm, .intra_link = link_description{{1e9}, {}, {-1e9}}}, "has a rate of reduction of -1e+09 B/s");
-    refused({.count = 100000, .gpus_per_node = 100000, .device = h100_sxm}, "100000 nodes of 100000 GPUs: a cluster holds at most 8192");
+    refused({.count = 100000, .gpus_per_node = 100000, .device = h100_sxm}, "100000 nodes of 100000 GPUs: a cluster holds at most 131072");
 }

@@ -123,7 +123,8 @@ class cluster_builder {
         std::vector<std::vector<std::uint32_t>> members; ///< of each group
     };
     static constexpr std::size_t tried_hubs = 8;
-    /// The one that leaves the fewest pairs of devices joined, of the switches of most links; nothing where there is none.
+    /// Of the switches of most links the one whose largest group has the fewest devices; of such, the one whose groups differ least. Nothing where
+    /// there is none.
     [[nodiscard]] std::optional<hub> find_hub(searcher const& search) const;
     /// The same routes, by way of a switch; nothing where there is none, or some device is not joined to it both ways.
     [[nodiscard]] std::optional<route_table> through_hub(std::size_t max_hops) const;

@@ -2,8 +2,10 @@
 // Builds a `cluster`: devices, switches, links; explicit routes, and shortest ones for the other pairs.
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
+#include <ranges>
 
 #include <parsearch/core/joined_sets.hpp>
 #include <parsearch/topology/cluster_builder.hpp>
@@ -124,12 +126,16 @@ PARSEARCH_INLINE std::optional<cluster_builder::hub> cluster_builder::find_hub(s
     std::ranges::stable_sort(switches, std::greater{}, [&](auto v) { return ends[v]; });
     if (switches.size() > tried_hubs) switches.resize(tried_hubs);
     std::optional<hub> best;
-    std::size_t least = std::numeric_limits<std::size_t>::max();
+    std::array<std::size_t, 3> least{}; // devices of the largest group, by how many groups differ, and by how many links
     for (auto const v : switches) {
         joined_sets joined(search.vertices());
-        for (auto const& e : made_.ends_)
-            if (e.from.what != vertex::type::bus && search.number(e.from) != v && search.number(e.to) != v)
-                joined.join(search.number(e.from), search.number(e.to));
+        std::vector<std::uint32_t> met; // by links of `v`
+        for (auto const& e : made_.ends_) {
+            if (e.from.what == vertex::type::bus) continue;
+            auto const from = search.number(e.from), to = search.number(e.to);
+            if (from != v && to != v) joined.join(from, to);
+            else met.push_back(from == v ? to : from);
+        }
         hub made{.at = v, .set = {}, .group = {}, .members = {}};
         for (std::uint32_t w = 0; w < search.vertices(); ++w) made.set.push_back(joined.root(w));
         detail::numbering<std::uint32_t> number;
@@ -138,10 +144,15 @@ PARSEARCH_INLINE std::optional<cluster_builder::hub> cluster_builder::find_hub(s
             if (made.group.back() == made.members.size()) made.members.emplace_back();
             made.members[made.group.back()].push_back(d);
         }
-        std::size_t pairs = 0, largest = 0;
-        for (auto const& m : made.members) pairs += m.size() * m.size(), largest = std::max(largest, m.size());
-        if (made.members.size() < 2 || largest > max_group || pairs >= least) continue;
-        least = pairs;
+        std::vector<std::size_t> links(made.members.size(), 0);
+        for (auto const w : met)
+            if (auto const group = number.find(made.set[w])) ++links[*group];
+        auto const [smallest, largest] = std::ranges::minmax(made.members | std::views::transform([](auto const& m) { return m.size(); }));
+        if (made.members.size() < 2 || largest > max_group) continue;
+        auto const [fewest, most] = std::ranges::minmax(links);
+        std::array const rank{largest, largest - smallest, most - fewest};
+        if (best && least <= rank) continue;
+        least = rank;
         best = std::move(made);
     }
     return best;

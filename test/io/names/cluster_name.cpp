@@ -128,6 +128,6 @@ TEST_CASE("what is neither is refused, saying what was tried") {
             "this name that can be read"));
     CHECK(said("0x8xh100") == "cluster '0x8xh100': the number of nodes is 0: must be from 1 to 8192");
     CHECK(said("1x99999999999xh100").find("the number of GPUs per node is 99999999999: must be from 1 to 8192") != std::string::npos);
-    CHECK(said("8000x8xh100").find("a cluster holds at most 8192") != std::string::npos);
+    CHECK(said("80000x8xh100").find("a cluster holds at most 131072") != std::string::npos);
     CHECK_FALSE(said("").empty());
 }
