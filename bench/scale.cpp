@@ -168,7 +168,7 @@ int run(int argc, char** argv) {
         if (std::ranges::find(cases, name, &scale_case::name) == cases.end()) throw ps::invalid_input("there is no case '", name, "'");
     auto rows = nlohmann::json::array();
     fmt::print("| case | devices | replicas | layers | micro-batches | tasks | scheduled | first, s | again, s | problem, s | GB "
-               "| all: first, s | again, s | GB |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+               "| all: first, s | all: again, s | all: GB |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     bool same = true;
     for (auto const& c : cases) {
         if (!names.empty() && std::ranges::find(names, c.name) == names.end()) continue;

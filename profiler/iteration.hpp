@@ -59,7 +59,7 @@ struct device_iteration {
         return on;
     };
     for (auto const& [root, members] : classes) {
-        auto const plan = sim::plan_sync(g, members, simulation.gradients, degrees, places);
+        auto const plan = sim::plan_sync(g, members, simulation, degrees, places);
         for (auto const& group : plan.groups) made.all_reduces.push_back(group.gradients);
         for (auto const& held : plan.held)
             if (held.device == 0) {

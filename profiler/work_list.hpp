@@ -247,7 +247,7 @@ class work_list {
         for (std::int64_t n = 0, shards = c.shards(); n < shards; ++n) devices.push_back(static_cast<std::uint32_t>(c.device(n)));
         std::array<std::uint32_t, 1> const members{op};
         auto const plan = sim::plan_sync(
-            g, members, simulation.gradients, [&](std::uint32_t) { return c.degrees(); },
+            g, members, simulation, [&](std::uint32_t) { return c.degrees(); },
             [&](std::uint32_t) -> std::vector<std::uint32_t> const& { return devices; });
         std::set<std::pair<std::int64_t, byte_count>> distinct_amounts;
         for (auto const& h : plan.held) {

@@ -491,6 +491,31 @@ class Plans(Folder):
         self.assertIn("nothing is searched", plan(*asked, "1ms", "--inference", "--search", "none", code=2)[1])
         self.assertIn("one of them says what to plan", plan(*asked[:4], "--inference", "--simulation.training", "true", code=2)[1])
 
+    def test_replicas(self):
+        # One of four replicas takes as long as all, with the same plan on all devices.
+        asked = ("--model", GPT.replace("batch=16", "batch=64"), "--cluster", "8x2xh100", "--search", "none", "--start", "tensor_parallel_2")
+        shown, _ = plan(*asked, "--out", self.path / "all")
+        told, notes = plan(*asked, "--replicas", 4, "--out", self.path / "part", "--export", "pytorch")
+        self.assertIn("one of 4 replicas was planned, on 4 of 16 devices", notes)
+        for name in ("data parallel", "chosen: tensor parallel 2"):
+            self.assertEqual(row(shown, name), row(told, name))
+        for name in ("plan.json", "strategy.flexflow", "topology.json", "graph.dot"):
+            self.assertEqual((self.path / "all" / name).read_bytes(), (self.path / "part" / name).read_bytes(), name)
+        self.check_folder("part", FILES | {"pytorch.json"})
+        self.assertEqual(self.load("part", "pytorch.json")["world_size"], 16)
+        self.assertEqual(self.load("part", "run.json")["replicas"], 4)
+        again, notes = plan("--rerun", self.path / "part" / "run.json", "--out", self.path / "again")
+        self.assertEqual(told.splitlines()[-1], again.splitlines()[-1])
+        # More than 256 devices are told by a part; a search too.
+        large = ("--model", GPT.replace("batch=16", "batch=512"), "--cluster", "64x8xh100", "--evaluations", 20, "--quiet")
+        automatic, every = (plan(*large, *more, "--out", self.path / "search", pipelines=True)[0] for more in ((), ("--replicas", 2)))
+        self.assertEqual(self.load("search", "run.json")["replicas"], 2)
+        self.assertEqual([l for l in automatic.splitlines() if l.startswith("plan ")], [l for l in every.splitlines() if l.startswith("plan ")])
+        refused = lambda *more: plan(*asked[:-1], "data_parallel", *more, code=2)[1]
+        self.assertIn("--replicas is 3: 3 replicas on 8 nodes: must divide them", refused("--replicas", 3))
+        self.assertIn("--replicas is 0: must be auto, or at least 1", refused("--replicas", 0))
+        self.assertIn("the start is a file", plan(*asked[:4], "--import", self.path / "all" / "plan.json", "--replicas", 4, code=2)[1])
+
     def test_balanced(self):
         cluster = self.path / "mixed.json"
         nodes = [{"kind": kind, "node": node, "count": 2} for node, kind in enumerate(("h100_sxm", "a100_sxm"))]

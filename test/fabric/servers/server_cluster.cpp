@@ -1,6 +1,7 @@
 #include <parsearch/fabric/servers/server_cluster.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <chrono>
 #include <cstdint>
 #include <vector>
@@ -99,7 +100,7 @@ TEST_CASE("a network as a cluster: flows of devices take the paths of the table,
                 auto const path = c.route(a, b);
                 auto const expected = routes.path(a / 3, b / 3, flow_between(a, b));
                 REQUIRE(path.size() == expected.size() + 2);
-                CHECK(std::equal(expected.begin(), expected.end(), path.begin() + 1));
+                CHECK(std::equal(expected.begin(), expected.end(), std::next(path.begin())));
             }
         CHECK(server_cluster(n, {policy, 3, 11}, servers_of(3, inside_server::one_switch)) == c);
     }

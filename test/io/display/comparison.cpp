@@ -12,6 +12,7 @@
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/embedding.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/pipeline/plans/replicas.hpp>
 #include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
 
@@ -50,6 +51,21 @@ TEST_CASE("comparison: time, speed-up, throughput and utilisation by hand") {
     CHECK(c.fullest_device_memory == sim::usable_memory(topology::p100_sxm.memory, {})); // a tenth is kept free
     CHECK(c.peak_memory == simulate(p, s).peak_memory());
     CHECK(c.fullest_device_use == c.peak_memory);
+}
+
+TEST_CASE("comparison: of one replica the figures are those of all") {
+    auto const cluster = topology::nodes({.count = 4, .gpus_per_node = 2, .device = topology::h100_sxm});
+    auto const p = make_problem(two_layers(), cluster, millisecond);
+    auto const part = pipeline::one_replica(p, 2);
+    auto const all = io::compare(p, cluster, "", tensor_parallel(p, 2), picoseconds{1});
+    auto const one = io::compare(part, cluster, "", tensor_parallel(part, 2), picoseconds{1});
+    CHECK(all.bytes_moved() > 0);
+    CHECK(one.time == all.time);
+    CHECK(one.cost == all.cost);
+    CHECK(one.samples_per_second == all.samples_per_second);
+    CHECK(one.flops_utilisation == doctest::Approx(all.flops_utilisation));
+    CHECK(one.moved == all.moved);
+    CHECK(one.fullest_device_use == all.fullest_device_use);
 }
 
 TEST_CASE("comparison: each operator against the peak for its class and type; inference counts no backward pass") {

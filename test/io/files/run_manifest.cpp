@@ -80,6 +80,12 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(written(eager).find("kernels") == std::string::npos);
     CHECK(read(written(eager)).kernels == io::kernel_options{});
 
+    CHECK(again.replicas == 1);
+    auto part = m;
+    part.replicas = 8;
+    CHECK(read(written(part)).replicas == 8);
+    CHECK(written(read(written(part))) == written(part));
+
     CHECK(text.find("lower_bound_ps") == std::string::npos);
     auto bounded = m;
     bounded.lower_bound_ps = 123;
