@@ -32,7 +32,7 @@
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
-#include <parsearch/pipeline/plans/replicas.hpp>
+#include <parsearch/pipeline/plans/one_replica.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/problem/problem.hpp>
 

@@ -14,13 +14,13 @@
 #include <parsearch/pipeline/pipeline_simulator.ipp>
 #include <parsearch/pipeline/pipeline_traffic.ipp>
 #include <parsearch/pipeline/pipelining.ipp>
+#include <parsearch/pipeline/plans/one_replica.ipp>
 #include <parsearch/pipeline/plans/plan_bound.ipp>
 #include <parsearch/pipeline/plans/plan_maker.ipp>
 #include <parsearch/pipeline/plans/plan_problem.ipp>
 #include <parsearch/pipeline/plans/plan_space.ipp>
 #include <parsearch/pipeline/recomputation.ipp>
 #include <parsearch/pipeline/replica_times.ipp>
-#include <parsearch/pipeline/plans/replicas.ipp>
 #include <parsearch/pipeline/shared_blocks.ipp>
 #include <parsearch/pipeline/stage_builder.ipp>
 #include <parsearch/pipeline/stage_cuts.ipp>

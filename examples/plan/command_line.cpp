@@ -363,7 +363,8 @@ command read_command_line(int argc, char const* const* argv) {
     raw.asked.memory = tools::half_of_memory();
     add_general(app, raw);
     add_fabric(app, raw);
-    tools::add_described(app, raw.asked.simulation, "simulation", "Simulation");
+    tools::add_described(app, raw.asked.simulation, "simulation", "Simulation", nullptr,
+                         [](std::string_view name) { return name == "replicas"; }); // --replicas
     tools::add_described(app, raw.asked.kernels, "kernels", "Kernels of the runtime");
     std::string const space = "What the search may choose";
     tools::add_described(app, raw.asked.space, "space", space);
@@ -458,6 +459,9 @@ command read_command_line(int argc, char const* const* argv) {
         auto const refuse = [](std::string const& what) { throw ps::invalid_input("--latency-limit is given, but ", what); };
         if (asked.simulation.training) refuse("training has none: say --inference");
         if (*asked.latency <= ps::picoseconds{0}) refuse("it is 0: must be longer");
+        if (asked.replicas.value_or(1) > 1)
+            refuse(ps::text("--replicas is ", *asked.replicas, ", which may not divide the batches tried: must be 1"));
+        asked.replicas = 1;
         if (raw.search == "none" || !raw.import.empty()) refuse("nothing is searched");
         if (raw.fabric == "topoopt") refuse("fabric topoopt is wired for one batch: say another --fabric");
     }

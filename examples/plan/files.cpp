@@ -269,6 +269,9 @@ written_files write_files(request const& asked, inputs const& given, planned con
         std::vector<ps::io::exported_file> exported;
         try {
             exported = export_plan(e, asked, made, said);
+            if (made.whole && e.runtime == "jax")
+                notes.push_back(
+                    ps::text(e.file, " does not say what is predicted of each device: one of several replicas was planned, --replicas 1 says it"));
         } catch (ps::invalid_input const& why) {
             written.refused.push_back(ps::text(e.file, " is not written: ", why.what()));
         }

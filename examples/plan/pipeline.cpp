@@ -13,8 +13,8 @@
 #include <utility>
 
 #include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/pipeline/plans/one_replica.hpp>
 #include <parsearch/pipeline/plans/plan_bound.hpp>
-#include <parsearch/pipeline/plans/replicas.hpp>
 #include <parsearch/rewrite/joint/joint_pipeline.hpp>
 
 #include "planner.hpp"

@@ -17,7 +17,7 @@
 #include <parsearch/io/foreign/flexflow_strategy.hpp>
 #include <parsearch/models/summary.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
-#include <parsearch/pipeline/plans/replicas.hpp>
+#include <parsearch/pipeline/plans/one_replica.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
 
 #include "experts.hpp"
@@ -124,15 +124,26 @@ ps::parallelization make_problem(request const& asked, inputs const& given, ps::
     return ps::make_problem(given.model.graph, given.cluster.cluster, oracle, {.space = asked.space, .simulation = asked.simulation});
 }
 
-// How many replicas to plan one of: what was asked, or of more than 256 devices as many as leave that, and twice what the weights and all that
-// belongs to them take. Not where something says what all devices do: a file of a plan, or pins; nor where other operators or a fabric are searched.
+// Why the plan must be one of all devices, if it must.
+std::optional<std::string> why_of_all(request const& asked, inputs const& given) {
+    if (is_joint(asked)) return "search joint makes other operators";
+    if (starts_from_file(asked)) return ps::text("the start, ", asked.start, ", is of all devices");
+    if (!asked.diff.empty() && !is_expert(asked.diff)) return ps::text("--diff ", asked.diff, " is of all devices");
+    if (given.cluster.network) return "the cluster is a fabric";
+    if (!asked.pin.empty() || !asked.forbid.empty()) return "--pin and --forbid count parts on all devices";
+    if (std::ranges::find(asked.exports, "chakra", &wanted_export::runtime) != asked.exports.end())
+        return "--export chakra writes tasks of all devices";
+    return {};
+}
+
+// How many replicas to plan one of: what was asked, or of more than 256 devices as many as leave each 256, and memory for twice the weights and all
+// that belongs to them.
 std::uint32_t replicas_of(request const& asked, inputs const& given, ps::parallelization const& problem) {
     if (asked.replicas) return *asked.replicas;
     constexpr std::size_t few = 256;
     constexpr double bytes = 18; // of a parameter: bf16, its gradient in f32, and three values of f32 of Adam
     auto const& t = problem.topology();
-    bool const from_file = starts_from_file(asked) || (!asked.diff.empty() && !is_expert(asked.diff));
-    if (t.size() <= few || is_joint(asked) || from_file || given.cluster.network || !asked.pin.empty() || !asked.forbid.empty()) return 1;
+    if (t.size() <= few || why_of_all(asked, given)) return 1;
     auto const parameters = static_cast<double>(ps::models::summarize(problem.graph()).parameters);
     auto const room = t.devices.front().memory > 0 ? 2 * parameters * bytes / static_cast<double>(t.devices.front().memory) : 0;
     auto const nodes = static_cast<std::uint32_t>(t.size() / std::max<std::size_t>(1, ps::topology::devices_per_node(t)));
@@ -409,11 +420,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     made.notes = given.model.notes;
     made.notes.insert(made.notes.end(), pinned.begin(), pinned.end());
     if (auto const n = replicas_of(asked, given, made.problem); n > 1) {
-        if (auto const why = is_joint(asked)           ? "search joint makes other operators"
-                             : starts_from_file(asked) ? "the start is a file, of all devices"
-                             : given.cluster.network   ? "the cluster is a fabric"
-                                                       : nullptr)
-            throw ps::invalid_input("--replicas is ", n, ", but ", why, ": must be 1");
+        if (auto const why = why_of_all(asked, given)) throw ps::invalid_input("--replicas is ", n, ", but ", *why, ": must be 1");
         if (auto const why = ps::pipeline::not_replicated(made.problem, n); !why.empty()) throw ps::invalid_input("--replicas is ", n, ": ", why);
         made.whole = std::exchange(made.problem, ps::pipeline::one_replica(made.problem, n));
         made.part = ps::topology::first_devices(given.cluster.cluster, made.problem.topology().size());

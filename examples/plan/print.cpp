@@ -230,7 +230,7 @@ std::string summary_of_bound(planned const& made) {
     auto const strategies = !made.plan_bound || met
                                 ? beside_bound(made.pipeline || made.plan_bound ? "without pipelines no strategy" : "no strategy", cost, made.bound)
                                 : std::string();
-    return strategies + beside_bound("no plan", made.figures().cost, made.plan_bound);
+    return strategies + beside_bound(made.whole ? "no plan of equal replicas" : "no plan", made.figures().cost, made.plan_bound);
 }
 
 std::string summary_of_search(request const& asked, planned const& made) {

@@ -276,6 +276,22 @@ TEST_CASE("require_like_nodes says what differs") {
     t.links[t.route(2, 3).front()].rate = {1};
     refused(t, "device 2 has other links to its neighbours than device 0");
     t = good;
+    for (auto const d : {1, 3, 5}) t.links[t.routes.up(static_cast<std::size_t>(d)).front()].latency += microseconds{50};
+    refused(t, "device 1 has another latency to the switch, or from it, than device 0");
+    cluster_builder b; // equal links, of which two GPUs of node 2 share one
+    auto const network = b.add_switch("network");
+    for (std::uint32_t node = 0; node < 3; ++node) {
+        auto const x = b.add_device(h100_sxm, node), y = b.add_device(h100_sxm, node);
+        b.add_duplex_link(x, y, {1e9}, microseconds{1});
+        for (std::uint32_t nic = 0; nic < 2; ++nic) {
+            auto const s = b.add_switch("nic");
+            b.add_duplex_link(s, network, {1e9}, microseconds{1});
+            if (nic == 0 || node < 2) b.add_duplex_link(nic == 0 ? x : y, s, {1e9}, microseconds{1});
+            if (nic == 0 && node == 2) b.add_duplex_link(y, s, {1e9}, microseconds{1});
+        }
+    }
+    refused(dense(b.build()), "device 5 has other links to the switch than device 1, or shares them otherwise");
+    t = good;
     t.node[5] = 1;
     refused(t, "different numbers of devices");
     refused(dense(nodes({.count = 1, .gpus_per_node = 4, .device = h100_sxm})), "fewer than two");

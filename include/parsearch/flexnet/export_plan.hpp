@@ -110,6 +110,8 @@ class exporter {
 };
 
 template <class S> [[nodiscard]] exported export_plan(parallelization const& p, S const& s, wiring w) {
+    if (auto const n = p.options().replicas; n > 1)
+        throw invalid_input("export_plan: simulation option replicas is ", n, ": must be 1, a FlexNet task graph is of all devices");
     auto simulator = p.simulator();
     auto const& tasks = simulator.assemble(s);
     auto out = exporter(p.graph(), simulator.plan(), tasks, std::move(w)).run();

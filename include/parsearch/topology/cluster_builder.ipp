@@ -10,6 +10,14 @@
 #include <parsearch/core/joined_sets.hpp>
 #include <parsearch/topology/cluster_builder.hpp>
 
+namespace parsearch::topology::detail {
+
+PARSEARCH_INLINE void check_hops(std::size_t hops, std::size_t most, std::uint32_t a, std::uint32_t b) {
+    if (hops > most) throw invalid_input("route from device ", a, " to device ", b, ": more than ", most, " hops in all routes together");
+}
+
+} // namespace parsearch::topology::detail
+
 namespace parsearch::topology {
 
 PARSEARCH_INLINE vertex cluster_builder::add_device(device_spec spec, std::uint32_t node) {
@@ -81,11 +89,6 @@ PARSEARCH_INLINE cluster cluster_builder::build(std::size_t max_hops) const {
     return out;
 }
 
-PARSEARCH_INLINE void check_hops(link_lists const& routes, std::size_t max_hops, std::uint32_t a, std::uint32_t b) {
-    if (routes.links() > max_hops)
-        throw invalid_input("route from device ", a, " to device ", b, ": more than ", max_hops, " hops in all routes together");
-}
-
 PARSEARCH_INLINE route_table cluster_builder::all_pairs(std::size_t max_hops) const {
     auto const n = static_cast<std::uint32_t>(made_.devices_.size());
     if (n > max_group)
@@ -110,7 +113,7 @@ PARSEARCH_INLINE route_table cluster_builder::all_pairs(std::size_t max_hops) co
                     throw invalid_input("device ", b, " cannot be reached from device ", a, ": every pair of devices must be joined by links");
                 search.add_route(b, pairs);
             }
-            check_hops(pairs, max_hops, a, b);
+            detail::check_hops(pairs.links(), max_hops, a, b);
         }
     }
     return {n, std::move(pairs)};
@@ -176,7 +179,7 @@ PARSEARCH_INLINE std::optional<route_table> cluster_builder::through_hub(std::si
             if (!search.reached(b)) return std::nullopt;
             search.add_route(b, pairs);
             pairs.end_list();
-            check_hops(pairs, max_hops, a, b);
+            detail::check_hops(pairs.links() + up.links(), max_hops, a, b);
         }
     }
     search.from(
@@ -185,6 +188,7 @@ PARSEARCH_INLINE std::optional<route_table> cluster_builder::through_hub(std::si
         if (!search.reached(b)) return std::nullopt;
         search.add_route(b, down);
         down.end_list();
+        detail::check_hops(pairs.links() + up.links() + down.links(), max_hops, 0, b);
     }
     return route_table(std::move(group), std::move(pairs), std::move(up), std::move(down));
 }

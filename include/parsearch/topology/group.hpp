@@ -89,8 +89,9 @@ class passages {
 /// Throws `invalid_input` on no members or a number that is no device. Complexity: O(links of the topology + of all hops).
 [[nodiscard]] ring_group describe_group(dense_topology const& t, std::span<std::uint32_t const> members);
 
-/// Throws `invalid_input`, naming what differs, where the nodes of `t` are not all alike, two at least, joined by one switch, and without rings of
-/// their own: a cluster of any number of such nodes can be told by some of them. Complexity: O(routes within nodes).
+/// Throws `invalid_input`, naming what differs, where the nodes of `t` are not all alike, two at least, joined by one switch, from which all devices
+/// of a node have one latency, and without rings of their own: a cluster of any number of such nodes can be told by some of them. Complexity: O(hops
+/// within nodes * logarithm of a node's links).
 void require_like_nodes(dense_topology const& t);
 
 /// What a collective costs over `members` and the devices like them of all of `replicas` copies of `t` on one switch, and the links of `t` that its

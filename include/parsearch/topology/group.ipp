@@ -1,6 +1,7 @@
 #pragma once
 // The shape of a group of devices that runs a collective, read off the links between them.
 
+#include <map>
 #include <numeric>
 
 #include <parsearch/core/error.hpp>
@@ -132,17 +133,29 @@ PARSEARCH_INLINE void require_like_nodes(dense_topology const& t) {
     if (t.routes.groups() < 2 || t.routes.groups() != t.size() / per_node)
         refuse("they are fewer than two, or no switch joins them that all passes which leaves one for another");
     if (!t.rings.empty()) refuse("the topology names rings of its own");
+    auto const latency = [&](auto const& route) {
+        picoseconds sum{0};
+        for (auto const l : route) sum += t.links[l].latency;
+        return sum;
+    };
+    std::map<std::uint32_t, std::uint32_t> like, back; // links of a node, and those of the first node in their place
     auto const alike = [&](auto const& a, auto const& b) {
-        return std::ranges::equal(a, b, [&](auto x, auto y) { return t.links[x] == t.links[y]; });
+        return std::ranges::equal(a, b, [&](auto x, auto y) {
+            return t.links[x] == t.links[y] && like.try_emplace(x, y).first->second == y && back.try_emplace(y, x).first->second == x;
+        });
     };
     for (std::size_t d = 0; d < t.size(); ++d) {
-        auto const first = d - d % per_node, like = d % per_node; // of its node, on the first node
+        auto const first = d - d % per_node, of_first = d % per_node;
+        if (d == first) like.clear(), back.clear();
         if (t.routes.group(d) != t.node[d]) refuse("only the switch of all nodes joins some devices of node ", t.node[d]);
-        if (t.kind[d] != t.kind[like] || !(t.devices[d] == t.devices[like])) refuse("device ", d, " is another than device ", like);
-        if (!alike(t.routes.up(d), t.routes.up(like)) || !alike(t.routes.down(d), t.routes.down(like)))
-            refuse("device ", d, " has other links to the switch than device ", like);
+        if (t.kind[d] != t.kind[of_first] || !(t.devices[d] == t.devices[of_first])) refuse("device ", d, " is another than device ", of_first);
+        if (!alike(t.routes.up(d), t.routes.up(of_first)) || !alike(t.routes.down(d), t.routes.down(of_first)))
+            refuse("device ", d, " has other links to the switch than device ", of_first, ", or shares them otherwise");
+        if (latency(t.routes.up(d)) != latency(t.routes.up(first)) || latency(t.routes.down(d)) != latency(t.routes.down(first)))
+            refuse("device ", d, " has another latency to the switch, or from it, than device ", first);
         for (std::size_t k = 0; k < per_node; ++k)
-            if (!alike(t.route(d, first + k), t.route(like, k))) refuse("device ", d, " has other links to its neighbours than device ", like);
+            if (!alike(t.route(d, first + k), t.route(of_first, k)))
+                refuse("device ", d, " has other links to its neighbours than device ", of_first, ", or shares them otherwise");
     }
 }
 

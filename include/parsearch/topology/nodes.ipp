@@ -133,6 +133,8 @@ PARSEARCH_INLINE cluster nodes(nodes_options const& o) {
     std::uint64_t const total = std::uint64_t{o.count} * o.gpus_per_node;
     if (total > cluster_builder::max_devices)
         throw invalid_input("nodes: ", o.count, " nodes of ", o.gpus_per_node, " GPUs: a cluster holds at most ", cluster_builder::max_devices);
+    if (o.gpus_per_node > cluster_builder::max_group)
+        throw invalid_input("nodes: ", o.gpus_per_node, " GPUs on each: must be at most ", cluster_builder::max_group);
     cluster_builder builder;
     detail::half_links const inside{c.intra_link}, outside{c.nic};
     auto const network = o.count > 1 ? builder.add_switch("network") : vertex{};

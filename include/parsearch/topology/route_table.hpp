@@ -36,7 +36,7 @@ class route_links {
             ++*this;
             return before;
         }
-        friend bool operator==(iterator const& a, iterator const& b) noexcept { return a.at_ == b.at_; }
+        friend bool operator==(iterator const& a, iterator const& b) noexcept { return a.at_ == b.at_ && a.turn_ == b.turn_; }
 
       private:
         friend class route_links;
@@ -139,7 +139,7 @@ class route_table {
         for (auto const* lists : {&made_->pairs, &made_->up, &made_->down}) std::ranges::for_each(lists->all(), f);
     }
 
-    /// Whether all routes are equal. Complexity: linear in lists, where groups are equal; else in pairs of devices.
+    /// Whether all routes are equal. Complexity: linear in lists where they are equal, too; else in pairs of devices.
     friend bool operator==(route_table const& a, route_table const& b) noexcept { return a.made_ == b.made_ || (a.made_ && b.made_ && equal(a, b)); }
 
   private:

@@ -16,6 +16,7 @@ PARSEARCH_INLINE route_table::route_table(std::vector<std::uint32_t> group, link
         t.place.push_back(met[g]++);
     }
     t.groups = static_cast<std::uint32_t>(met.size());
+    if (t.groups < 2) t.up = t.down = {}; // no route has a part of them
     std::size_t next = 0;
     for (auto const g : t.group) {
         t.row.push_back(next);
@@ -55,7 +56,7 @@ PARSEARCH_INLINE route_table route_table::with_links(std::span<std::uint32_t con
 
 PARSEARCH_INLINE bool route_table::equal(route_table const& a, route_table const& b) noexcept {
     auto const n = a.made_->group.size();
-    if (a.made_->group == b.made_->group) return *a.made_ == *b.made_;
+    if (*a.made_ == *b.made_) return true;
     if (b.made_->group.size() != n) return false;
     for (std::size_t from = 0; from < n; ++from)
         for (std::size_t to = 0; to < n; ++to)

@@ -12,7 +12,7 @@
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/embedding.hpp>
 #include <parsearch/ops/linear.hpp>
-#include <parsearch/pipeline/plans/replicas.hpp>
+#include <parsearch/pipeline/plans/one_replica.hpp>
 #include <parsearch/topology/cluster_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
 

@@ -126,8 +126,8 @@ TEST_CASE("what is neither is refused, saying what was tried") {
         CHECK(said(bad).ends_with(
             "is not NODESxGPUSxDEVICE such as 4x8xh100 (devices: k80, p100, v100, a100, h100, h200, b200), and there is no file of "
             "this name that can be read"));
-    CHECK(said("0x8xh100") == "cluster '0x8xh100': the number of nodes is 0: must be from 1 to 8192");
-    CHECK(said("1x99999999999xh100").find("the number of GPUs per node is 99999999999: must be from 1 to 8192") != std::string::npos);
+    CHECK(said("0x8xh100") == "cluster '0x8xh100': the number of nodes is 0: must be from 1 to 131072");
+    CHECK(said("1x99999999999xh100").find("the number of GPUs per node is 99999999999: must be from 1 to 131072") != std::string::npos);
     CHECK(said("80000x8xh100").find("a cluster holds at most 131072") != std::string::npos);
     CHECK_FALSE(said("").empty());
 }

@@ -19,6 +19,8 @@ namespace parsearch::io {
 PARSEARCH_IO_INLINE std::vector<exported_stage> stages_of(exported_plan const& p, std::span<std::int32_t const> also) {
     auto const& how = p.plan.how;
     pipeline::validate(how, p.graph);
+    if (p.options.replicas > 1)
+        throw invalid_input("the plan is of one of ", p.options.replicas, " replicas: must be of all devices, see `pipeline::on_all_replicas`");
     if (p.plan.strategy.size() != p.graph.size())
         throw invalid_input("the strategy has ", p.plan.strategy.size(), " configurations: the graph has ", p.graph.size(), " operators");
     auto const devices = static_cast<std::uint32_t>(p.topology.size()), groups = how.launching().groups();

@@ -60,7 +60,11 @@ PARSEARCH_INLINE std::shared_ptr<workload const> make_workload(graph::dense_grap
         if (ops::keeps_cache(graph.operations[op]))
             throw invalid_input("operator '", graph.names[op], "' (", graph.operations[op].kind,
                                 ") keeps a cache from one iteration to the next, and option training is true: only inference has caches");
-    if (options.replicas > 1) topology::require_like_nodes(topology);
+    try {
+        if (options.replicas > 1) topology::require_like_nodes(topology);
+    } catch (invalid_input const& e) {
+        throw invalid_input("simulation option replicas is ", options.replicas, ", and ", e.what(), ": must be 1");
+    }
     auto w = std::make_shared<workload>(workload{std::move(graph), std::move(topology), std::move(oracle), options, {}, {}, {}});
     w->classes = find_classes(w->graph);
     w->readers = shared_reads(w->graph);

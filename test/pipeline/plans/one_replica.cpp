@@ -1,4 +1,4 @@
-#include <parsearch/pipeline/plans/replicas.hpp>
+#include <parsearch/pipeline/plans/one_replica.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,8 +13,10 @@
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/inception_v3.hpp>
+#include <parsearch/models/llama.hpp>
 #include <parsearch/models/moe.hpp>
 #include <parsearch/models/nmt.hpp>
+#include <parsearch/ops/embedding.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
 #include <parsearch/pipeline/partition.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
@@ -120,6 +122,39 @@ TEST_CASE("one_replica: plans with stages, micro-batches, shared states and reco
     CHECK(plans > 100);
 }
 
+TEST_CASE("one_replica: any strategy of stages costs what it costs on all devices, shared weights between them or not") {
+    for (bool const tied : {false, true})
+        for (std::uint32_t const replicas : {2U, 3U}) {
+            std::mt19937_64 rng(replicas);
+            ps::models::llama_options const options{.layers = 2,
+                                                    .hidden = 64,
+                                                    .heads = 4,
+                                                    .kv_heads = 2,
+                                                    .feed_forward = 96,
+                                                    .sequence = 16,
+                                                    .vocabulary = 100,
+                                                    .tied = tied,
+                                                    .batch = 48};
+            auto const g = ps::models::llama(options);
+            auto const problem = problem_of(g, nodes(4 * replicas, 2), {});
+            auto const part = pipeline::one_replica(problem, replicas);
+            pipeline::detail::stage_builder build(part);
+            pipeline::pipeline_simulator one(part), whole(problem);
+            auto const plan = build.plan(build.balanced(2, 1, 2, {}));
+            auto const space = ps::make_problem(pipeline::micro_batch(part.graph(), 2), nodes(2, 2), ps::cost::roofline{nodes(2, 2)}).space();
+            for (int n = 0; n < support::cases(40); ++n) {
+                INFO(replicas, " replicas, ", tied ? "tied" : "not tied", ", plan ", n);
+                auto other = plan;
+                for (std::size_t op = 0; op < part.size(); ++op) {
+                    if (part.graph().operations[op].work == ps::ops::work_class::source || ps::uniform_index(rng, 2) == 0) continue;
+                    other.strategy[op] = space.of(op)[ps::uniform_index(rng, space.of(op).size())];
+                    other.strategy[op].start += 4 * static_cast<std::int32_t>(plan.how.stage[op]);
+                }
+                check_same(one, whole, problem, other, replicas);
+            }
+        }
+}
+
 TEST_CASE("one_replica: replicas of replicas, other devices, and what is found there") {
     auto const problem = problem_of(small_gpt(64), nodes(8, 2, topology::a100_sxm), {});
     auto const twice = pipeline::one_replica(pipeline::one_replica(problem, 2), 2);
@@ -150,6 +185,16 @@ TEST_CASE("one_replica: what cannot be told by a part is refused") {
     refused(problem, 0, "0 replicas: must be at least 1");
     refused(problem, 3, "3 replicas on 8 nodes: must divide them");
     refused(problem, 8, "8 replicas on 8 nodes: must divide them, and leave two at least");
+    ps::problem_options options;
+    options.space.uneven = true;
+    auto const cluster = nodes(8, 2);
+    refused(ps::make_problem(small_gpt(32), cluster, ps::cost::roofline{cluster}, options), 2, "space option uneven is true");
+    options.space.uneven = false;
+    options.space.allows = [](auto, auto const&, auto) { return true; };
+    refused(ps::make_problem(small_gpt(32), cluster, ps::cost::roofline{cluster}, options), 2, "constraints say how operators are split");
+    ps::graph::operator_graph whole;
+    whole.add("of all", ps::ops::embedding{.entries = 10, .features = 4}, whole.input("x", {{1, 4}, ps::ops::dtype::i32}));
+    refused(problem_of(whole, cluster, {}), 1, "operator 'of all' (embedding) has no samples");
     refused(problem_of(small_gpt(34), nodes(8, 2), {}), 4, "4 replicas of 34 samples: must divide them");
     refused(problem_of(small_gpt(32), nodes(1, 8), {}), 1, "fewer than two");
     CHECK(pipeline::not_replicated(problem_of(small_gpt(24), topology::summit(4), {}), 2).empty());
@@ -161,4 +206,9 @@ TEST_CASE("one_replica: what cannot be told by a part is refused") {
     CHECK_THROWS_WITH_AS(
         (void)pipeline::on_all_replicas(problem, {.how = pipeline::unpipelined(part.graph()), .strategy = ps::data_parallel(problem)}, 4),
         doctest::Contains("device"), ps::invalid_input);
+    CHECK_THROWS_WITH_AS((void)pipeline::on_all_replicas(problem, {}, 0), doctest::Contains("0 replicas: must be at least 1"), ps::invalid_input);
+    auto halves = pipeline::pipeline_plan{.how = pipeline::unpipelined(part.graph()), .strategy = ps::data_parallel(part)};
+    halves.how.micro_batches = 4; // of 9 samples of a replica
+    CHECK_THROWS_WITH_AS((void)pipeline::on_all_replicas(problem, halves, 4), doctest::Contains("samples in all, must divide them"),
+                         ps::invalid_input);
 }

@@ -7,7 +7,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/pipeline/micro_batch.hpp>
-#include <parsearch/pipeline/plans/replicas.hpp>
+#include <parsearch/pipeline/plans/one_replica.hpp>
 #include <parsearch/topology/group.hpp>
 
 namespace parsearch::pipeline {
@@ -33,6 +33,12 @@ PARSEARCH_INLINE std::string not_replicated(parallelization const& problem, std:
             return text("operator '", g.names[op], "' (", g.operations[op].kind, ") has no samples: no replica does a part of it");
     if (problem.space().options().allows || problem.space().options().admits)
         return "constraints say how operators are split: they are of all devices, not of those of a replica";
+    if (problem.space().options().uneven) return "space option uneven is true: the larger parts would be those of the first replica";
+    try {
+        (void)micro_batch(g, replicas);
+    } catch (invalid_input const& e) {
+        return e.what();
+    }
     return {};
 }
 
@@ -49,23 +55,33 @@ PARSEARCH_INLINE parallelization one_replica(parallelization const& problem, std
 }
 
 PARSEARCH_INLINE pipeline_plan on_all_replicas(parallelization const& problem, pipeline_plan plan, std::uint32_t replicas) {
+    if (auto const why = not_replicated(problem, replicas); !why.empty()) throw invalid_input("on_all_replicas: ", why);
     auto const& t = problem.topology();
     auto const& g = problem.graph();
-    auto const devices = t.size() / replicas, per_node = topology::devices_per_node(t);
     if (plan.strategy.size() != g.size())
         throw invalid_input("on_all_replicas: a strategy of ", plan.strategy.size(), " configurations: the graph has ", g.size(), " operators");
-    auto const of_stage = devices / plan.how.launching().groups();
-    auto const together = per_node > 0 && of_stage % per_node == 0 ? of_stage : devices; // neighbours that stay so
+    validate(plan.how, g);
+    if (replicas == 1) return plan;
+    auto const devices = t.size() / replicas, per_node = topology::devices_per_node(t);
+    // Neighbours that stay so. Where operators of several stages share weights, the order of their all-reduces is that of whole replicas.
+    auto together = devices / plan.how.launching().groups();
+    for (std::size_t op = 0; op < g.size(); ++op)
+        if (together % per_node != 0 || (!g.operations[op].weights.empty() && plan.how.stage[op] != plan.how.stage[g.sharing[op]]))
+            together = devices;
     auto const count = static_cast<std::int32_t>(replicas);
     for (std::size_t op = 0; op < g.size(); ++op) {
         if (g.operations[op].work == ops::work_class::source) continue;
         auto const& c = plan.strategy[op];
         space::validate(c, g.operations[op], devices, g.names[op]);
         auto const k = ops::sample_dim(g.operations[op]);
-        if (!k) throw invalid_input("on_all_replicas: operator '", g.names[op], "' (", g.operations[op].kind, ") has no samples");
+        auto const samples = g.operations[op].dims[*k].extent, parts_of_all = std::int64_t{count} * plan.how.micro_batches * c.degree[*k];
+        if (samples % parts_of_all != 0)
+            throw invalid_input("on_all_replicas: operator '", g.names[op], "' in ", c.degree[*k],
+                                " parts of the samples of each micro-batch: ", parts_of_all, " parts of ", samples,
+                                " samples in all, must divide them");
         if (c.shards() > space::max_shards / count)
             throw invalid_input("on_all_replicas: operator '", g.names[op], "' in ", c.shards(), " shards on each of ", replicas,
-                                " replicas: more than ", space::max_shards);
+                                " replicas: more than ", space::max_shards, " in all");
         // Shards are numbered row by row: those of a part of the samples are `inner` in a row, in `outer` rows.
         std::int64_t outer = 1;
         for (std::uint32_t d = 0; d < *k; ++d) outer *= c.degree[d];
