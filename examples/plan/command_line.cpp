@@ -274,8 +274,8 @@ void add_general(CLI::App& app, raw_command& raw) {
         [&raw](std::string const& s) {
             if (s == "auto") return raw.asked.replicas.reset();
             std::uint32_t n = 0;
-            ps::io::read_option(s, "replicas", "command line", n);
-            if (n < 1) throw ps::invalid_input("--replicas is 0: must be auto, or at least 1");
+            if (!ps::io::option_value<std::uint32_t>::read(s, n) || n < 1)
+                throw ps::invalid_input("--replicas is '", s, "': must be auto, or an integer of at least 1");
             raw.asked.replicas = n;
         },
         "auto");

@@ -127,7 +127,7 @@ ps::parallelization make_problem(request const& asked, inputs const& given, ps::
 // Why the plan must be one of all devices, if it must.
 std::optional<std::string> why_of_all(request const& asked, inputs const& given) {
     if (is_joint(asked)) return "search joint makes other operators";
-    if (starts_from_file(asked)) return ps::text("the start, ", asked.start, ", is of all devices");
+    if (starts_from_file(asked)) return ps::text("the plan of ", asked.start, " is of all devices");
     if (!asked.diff.empty() && !is_expert(asked.diff)) return ps::text("--diff ", asked.diff, " is of all devices");
     if (given.cluster.network) return "the cluster is a fabric";
     if (!asked.pin.empty() || !asked.forbid.empty()) return "--pin and --forbid count parts on all devices";
@@ -424,8 +424,9 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
         if (auto const why = ps::pipeline::not_replicated(made.problem, n); !why.empty()) throw ps::invalid_input("--replicas is ", n, ": ", why);
         made.whole = std::exchange(made.problem, ps::pipeline::one_replica(made.problem, n));
         made.part = ps::topology::first_devices(given.cluster.cluster, made.problem.topology().size());
-        made.notes.push_back(ps::text("one of ", n, " replicas was planned, on ", made.problem.topology().size(), " of ",
-                                      made.whole->topology().size(), " devices: all do the same; --replicas says how many"));
+        made.notes.push_back(ps::text(
+            "one of ", n, " replicas was planned, on ", made.problem.topology().size(), " of ", made.whole->topology().size(),
+            " devices: all do the same. Figures are of all devices, report.html and timeline.json of one replica; --replicas says how many"));
     }
     if (!is_joint(asked)) require_operators(asked, made.problem.graph()); // rules make other operators
     add_experts(made, asked.compare);

@@ -513,8 +513,9 @@ class Plans(Folder):
         self.assertEqual([l for l in automatic.splitlines() if l.startswith("plan ")], [l for l in every.splitlines() if l.startswith("plan ")])
         refused = lambda *more: plan(*asked[:-1], "data_parallel", *more, code=2)[1]
         self.assertIn("--replicas is 3: 3 replicas on 8 nodes: must divide them", refused("--replicas", 3))
-        self.assertIn("--replicas is 0: must be auto, or at least 1", refused("--replicas", 0))
-        self.assertIn("the start is a file", plan(*asked[:4], "--import", self.path / "all" / "plan.json", "--replicas", 4, code=2)[1])
+        for bad in (0, "x", -2):
+            self.assertIn(f"--replicas is '{bad}': must be auto, or an integer of at least 1", refused("--replicas", bad))
+        self.assertIn("all/plan.json is of all devices: must be 1", plan(*asked[:4], "--import", self.path / "all" / "plan.json", "--replicas", 4, code=2)[1])
 
     def test_balanced(self):
         cluster = self.path / "mixed.json"

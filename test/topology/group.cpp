@@ -294,6 +294,6 @@ TEST_CASE("require_like_nodes says what differs") {
     t = good;
     t.node[5] = 1;
     refused(t, "different numbers of devices");
-    refused(dense(nodes({.count = 1, .gpus_per_node = 4, .device = h100_sxm})), "fewer than two");
-    refused(dense(fully_connected({.devices = 4, .device = h100_sxm, .link = {{1e9}, {}}})), "no switch joins them");
+    refused(dense(nodes({.count = 1, .gpus_per_node = 4, .device = h100_sxm})), "there is one, and a part of a cluster has two at least");
+    refused(dense(fully_connected({.devices = 4, .device = h100_sxm, .link = {{1e9}, {}}})), "no single switch joins them");
 }

@@ -130,8 +130,8 @@ PARSEARCH_INLINE void require_like_nodes(dense_topology const& t) {
     auto const per_node = devices_per_node(t);
     auto const refuse = [](auto const&... why) { throw invalid_input("nodes that are not alike: ", why...); };
     if (per_node == 0) refuse("they have different numbers of devices, or devices are not numbered node by node");
-    if (t.routes.groups() < 2 || t.routes.groups() != t.size() / per_node)
-        refuse("they are fewer than two, or no switch joins them that all passes which leaves one for another");
+    if (t.size() == per_node) refuse("there is one, and a part of a cluster has two at least");
+    if (t.routes.groups() != t.size() / per_node) refuse("no single switch joins them, through which all messages between them go");
     if (!t.rings.empty()) refuse("the topology names rings of its own");
     auto const latency = [&](auto const& route) {
         picoseconds sum{0};

@@ -184,7 +184,7 @@ TEST_CASE("one_replica: what cannot be told by a part is refused") {
     CHECK(pipeline::not_replicated(problem, 4).empty());
     refused(problem, 0, "0 replicas: must be at least 1");
     refused(problem, 3, "3 replicas on 8 nodes: must divide them");
-    refused(problem, 8, "8 replicas on 8 nodes: must divide them, and leave two at least");
+    refused(problem, 8, "8 replicas on 8 nodes: must divide them, and leave each replica two at least");
     ps::problem_options options;
     options.space.uneven = true;
     auto const cluster = nodes(8, 2);
@@ -195,8 +195,8 @@ TEST_CASE("one_replica: what cannot be told by a part is refused") {
     ps::graph::operator_graph whole;
     whole.add("of all", ps::ops::embedding{.entries = 10, .features = 4}, whole.input("x", {{1, 4}, ps::ops::dtype::i32}));
     refused(problem_of(whole, cluster, {}), 1, "operator 'of all' (embedding) has no samples");
-    refused(problem_of(small_gpt(34), nodes(8, 2), {}), 4, "4 replicas of 34 samples: must divide them");
-    refused(problem_of(small_gpt(32), nodes(1, 8), {}), 1, "fewer than two");
+    refused(problem_of(small_gpt(34), nodes(8, 2), {}), 4, "34 samples over 4 replicas: these must divide them");
+    refused(problem_of(small_gpt(32), nodes(1, 8), {}), 1, "there is one, and a part of a cluster has two at least");
     CHECK(pipeline::not_replicated(problem_of(small_gpt(24), topology::summit(4), {}), 2).empty());
     refused(problem_of(small_gpt(32), nodes(4, 2), {.synchronisation = sim::synchronisation::parameter_server}), 2,
             "synchronisation is parameter_server");

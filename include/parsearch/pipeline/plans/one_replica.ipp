@@ -26,8 +26,9 @@ PARSEARCH_INLINE std::string not_replicated(parallelization const& problem, std:
         return e.what();
     }
     if (nodes % replicas != 0 || nodes / replicas < 2)
-        return text(replicas, " replicas on ", nodes, " nodes: must divide them, and leave two at least");
-    if (auto const samples = samples_of(g); samples % replicas != 0) return text(replicas, " replicas of ", samples, " samples: must divide them");
+        return text(replicas, " replicas on ", nodes, " nodes: must divide them, and leave each replica two at least");
+    if (auto const samples = samples_of(g); samples % replicas != 0)
+        return text(samples, " samples over ", replicas, " replicas: these must divide them");
     for (std::size_t op = 0; op < g.size(); ++op)
         if (g.operations[op].work != ops::work_class::source && !ops::sample_dim(g.operations[op]))
             return text("operator '", g.names[op], "' (", g.operations[op].kind, ") has no samples: no replica does a part of it");
