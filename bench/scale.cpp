@@ -5,9 +5,8 @@
 //   scale [--case NAME]... [--out FILE]
 //
 // Each row is measured in a process of its own, whose memory it tells: case, devices, replicas, micro_batches, layers, tasks (of all replicas; the
-// barriers of their all-reduces are counted for each), scheduled, problem_s,
-// first_s, again_s, peak_bytes, iteration_s; of all devices all_first_s, all_again_s, all_peak_bytes. Ends with 1 where the times of a replica and of
-// all devices differ.
+// barriers of their all-reduces are counted for each), scheduled, problem_s, first_s, again_s, peak_bytes, iteration_ps, iteration_s; of all devices
+// all_first_s, all_again_s, all_peak_bytes. Ends with 1 where the times of a replica and of all devices differ.
 
 #include <algorithm>
 #include <array>

@@ -268,9 +268,8 @@ void add_general(CLI::App& app, raw_command& raw) {
         "0.05");
     tools::add_text(
         app, "--replicas", search, "N",
-        "plans one of N replicas, which do the same on other samples, each on a part of the nodes: of 2,048 GPUs with 8 replicas a plan takes as "
-        "long "
-        "to simulate as one of 256. auto: 1 up to 256 devices; beyond, as many as leave 256 and room for the model, where nodes are alike",
+        "plans one of N replicas, which do the same on other samples, each on a part of the nodes: of 2,048 GPUs with 8 replicas a plan is "
+        "simulated as soon as one of 256. auto: 1 up to 256 devices; beyond, as many as leave 256 and room for the model, where nodes are alike",
         [&raw](std::string const& s) {
             if (s == "auto") return raw.asked.replicas.reset();
             std::uint32_t n = 0;

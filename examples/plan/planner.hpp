@@ -69,8 +69,8 @@ struct co_optimized {
 };
 
 struct planned {
-    ps::parallelization
-        problem; // of one replica, where `whole` is there; after a joint search that of the operators found, to which the found strategy belongs
+    // Of one replica, where `whole` is there; after a joint search that of the operators found, to which the found strategy belongs.
+    ps::parallelization problem;
     ps::cost::profiled_roofline oracle; // a copy of the problem's
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
     std::optional<ps::parallelization> whole{};  // of all devices, where one of several replicas is planned

@@ -84,9 +84,9 @@ class cluster_builder {
       public:
         explicit searcher(cluster_builder const& b);
 
-        /// Searches from vertex `source`, level by level, until `wanted` vertices of those for which `wants` are found. Passes vertices for which
-        /// `may_pass`. In a level the vertices are in the order of their routes' link numbers, so that comparing (position of the vertex before,
-        /// link) compares whole routes.
+        /// Searches from vertex `source`, level by level, until `wanted` vertices of those for which `wants` are found. Comes only to vertices for
+        /// which `may_pass`. In a level the vertices are in the order of their routes' link numbers, so that comparing (position of the vertex
+        /// before, link) compares whole routes.
         template <class Wants, class MayPass> void from(std::uint32_t source, std::size_t wanted, Wants const& wants, MayPass const& may_pass);
 
         [[nodiscard]] bool reached(std::uint32_t v) const noexcept { return reached_[v].level != unreached; }

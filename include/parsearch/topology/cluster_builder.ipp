@@ -169,9 +169,8 @@ PARSEARCH_INLINE std::optional<route_table> cluster_builder::through_hub(std::si
     auto& [hub, set, group, members] = *found;
     link_lists pairs, up, down;
     for (std::uint32_t a = 0; a < n; ++a) {
-        auto const may_pass = [&](auto v) { return v == hub || set[v] == set[a]; };
         search.from(
-            a, members[group[a]].size(), [&](auto v) { return v == hub || (v < n && set[v] == set[a]); }, may_pass);
+            a, members[group[a]].size(), [&](auto v) { return v < n || v == hub; }, [&](auto v) { return v == hub || set[v] == set[a]; });
         if (!search.reached(hub)) return std::nullopt;
         search.add_route(hub, up);
         up.end_list();

@@ -14,10 +14,11 @@ namespace parsearch::sim {
 template <class F> bool for_each_kind_of_route(topology::dense_topology const& t, std::vector<std::uint32_t> const& class_of, F const& f) {
     auto const devices = static_cast<std::uint32_t>(t.size());
     auto const apart = [&](std::uint32_t a, std::uint32_t b) { return t.node[a] != t.node[b] && t.routes.group(a) != t.routes.group(b); };
-    std::vector<std::vector<std::uint32_t>> near(devices); // by node, then by group
-    for (std::uint32_t d = 0; d < devices; ++d) near[t.node[d]].push_back(d);
-    std::vector<std::vector<std::uint32_t>> by_group(devices);
-    for (std::uint32_t d = 0; d < devices; ++d) by_group[t.routes.group(d)].push_back(d);
+    std::vector<std::vector<std::uint32_t>> near(devices), by_group(devices);
+    for (std::uint32_t d = 0; d < devices; ++d) {
+        near[t.node[d]].push_back(d);
+        by_group[t.routes.group(d)].push_back(d);
+    }
     for (std::uint32_t a = 0; a < devices; ++a) {
         for (auto const b : near[t.node[a]])
             if (!f(a, b)) return false;

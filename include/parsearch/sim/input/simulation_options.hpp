@@ -119,7 +119,7 @@ struct simulation_options {
     transfer_model transfers = transfer_model::streaming;
     byte_count segment = byte_count{1} << 20; ///< bytes of a segment under `cut_through`; the last of a message may have fewer
     std::uint32_t replicas = 1; ///< the graph and the topology are one of so many replicas on a larger cluster, which do the same on other samples
-                                ///< and add up their gradients: see `topology::describe_replicas` for which clusters can be told by a part
+                                ///< and add up their gradients: see `topology::require_like_nodes` for which clusters can be told by a part
     friend bool operator==(simulation_options const&, simulation_options const&) = default;
 };
 

@@ -26,8 +26,8 @@ struct shard_ref {
     friend auto operator<=>(shard_ref const&, shard_ref const&) = default;
 };
 
-/// Parts of weights that the same two or more devices hold: their gradients are summed by one all-reduce, after
-/// every shard of these devices that computes some of them. With `simulation_options::replicas` all that the devices of each hold.
+/// Parts of weights that the same two or more devices hold, of several `simulation_options::replicas` also one in each: their gradients are summed
+/// by one all-reduce, after every shard of these devices that computes some of them.
 struct sync_group {
     std::vector<std::uint32_t> devices; ///< ascending
     std::int64_t elements = 0;

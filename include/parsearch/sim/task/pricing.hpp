@@ -106,7 +106,13 @@ class pricing {
 
     using groups = std::map<std::vector<std::uint32_t>, topology::ring_group>; ///< by members
     topology::ring_group const& describe(std::vector<std::uint32_t> const& members, bool exchange);
-    static topology::ring_group const& remember(groups& known, std::vector<std::uint32_t> const& members, topology::ring_group group);
+    /// That of `members` among those known, or what `make()` answers, which is known then.
+    template <class Make> static topology::ring_group const& find(groups& known, std::vector<std::uint32_t> const& members, Make const& make) {
+        if (auto const at = known.find(members); at != known.end()) return at->second;
+        auto group = make();
+        if (known.size() >= remembered_groups) known.clear();
+        return known.emplace(members, std::move(group)).first->second;
+    }
 
     /// Times of messages of a size, by link, as far as they are known. Messages of few sizes come in turns.
     std::vector<std::int64_t>& times_of(byte_count bytes);

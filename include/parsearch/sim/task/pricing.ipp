@@ -77,10 +77,8 @@ PARSEARCH_INLINE std::vector<hop> pricing::collective(collective_kind kind, byte
 
 PARSEARCH_INLINE std::vector<hop> pricing::all_reduce_of_replicas(byte_count bytes, std::vector<std::uint32_t> const& members) {
     if (replicas_ == 1) return collective(collective_kind::all_reduce, bytes, members);
-    auto const known = of_replicas_.find(members);
-    return collective(collective_kind::all_reduce, bytes, members,
-                      known != of_replicas_.end() ? known->second
-                                                  : remember(of_replicas_, members, topology::describe_replicas(*topology_, members, replicas_)));
+    auto const& group = find(of_replicas_, members, [&] { return topology::describe_replicas(*topology_, members, replicas_); });
+    return collective(collective_kind::all_reduce, bytes, members, group);
 }
 
 PARSEARCH_INLINE std::vector<hop> pricing::collective(collective_kind kind, byte_count bytes, std::vector<std::uint32_t> const& members,
@@ -113,16 +111,8 @@ PARSEARCH_INLINE void pricing::append_segments(topology::route_links const& rout
 }
 
 PARSEARCH_INLINE topology::ring_group const& pricing::describe(std::vector<std::uint32_t> const& members, bool exchange) {
-    auto& known = exchange ? exchanges_ : groups_;
-    if (auto const at = known.find(members); at != known.end()) return at->second;
-    return remember(known, members,
-                    exchange ? topology::with_exchange(*topology_, members, describe(members, false))
-                             : topology::describe_group(*topology_, members));
-}
-
-PARSEARCH_INLINE topology::ring_group const& pricing::remember(groups& known, std::vector<std::uint32_t> const& members, topology::ring_group group) {
-    if (known.size() >= remembered_groups) known.clear();
-    return known.emplace(members, std::move(group)).first->second;
+    if (exchange) return find(exchanges_, members, [&] { return topology::with_exchange(*topology_, members, describe(members, false)); });
+    return find(groups_, members, [&] { return topology::describe_group(*topology_, members); });
 }
 
 PARSEARCH_INLINE std::vector<std::int64_t>& pricing::times_of(byte_count bytes) {
