@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include <parsearch/search/additive/budget.ipp>
 #include <parsearch/search/additive/elimination_plan.ipp>
 #include <parsearch/search/additive/factor.ipp>
@@ -14,3 +16,9 @@
 #include <parsearch/search/random_search.ipp>
 #include <parsearch/search/tempering.ipp>
 #include <parsearch/search/threads/thread_team.ipp>
+
+namespace parsearch::search::additive {
+
+template bool minimise_within(cost_tables<std::int64_t> const&, memory_limit const&, double, budget_calls const&);
+
+} // namespace parsearch::search::additive

@@ -12,10 +12,10 @@ namespace parsearch::graph {
 
 /// Operators that neither read what those of another branch make nor share weights with them.
 struct branch {
-    std::uint32_t segment = 0;            ///< how many operators that all ways pass lie before it, or before the first of those that share weights
-    std::vector<std::uint32_t> operators; ///< in topological order
-    flop_count flops = 0;                 ///< forward
-    byte_count bytes = 0;                 ///< of weights; those that several operators share count once for each
+    std::uint32_t segment = 0;              ///< how many operators that all ways pass lie before it, or before the first of those that share weights
+    std::vector<std::uint32_t> operators{}; ///< in topological order
+    flop_count flops = 0;                   ///< forward
+    byte_count bytes = 0;                   ///< of weights; those that several operators share count once for each
 };
 
 /// The branches of `g`, where a segment has two or more: by segment, then flops, then bytes, both descending, then number. Ways lead from

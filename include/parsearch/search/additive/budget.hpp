@@ -2,6 +2,7 @@
 /// Minimises an additive cost within a budget of memory.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,8 +34,9 @@ struct budget_calls {
 /// Lagrangian relaxation first: exact minima of cost + price * memory, at prices that the solutions on both sides of the budget tell, until none lies
 /// between (Handler, Zang, A dual algorithm for the constrained shortest path problem, Networks 10, 1980). The best of them bounds all;
 /// `label_search` closes what gap there is. Terms and their sums must be below 2^60. Complexity: a minimum per price, as those of `minimise`, and
-/// the labels.
-[[nodiscard]] bool minimise_within(cost_tables<std::int64_t> const& tables, memory_limit const& limit, double bytes, budget_calls const& calls);
+/// the labels. A template, though of one type: only programs that ask compile the solvers.
+template <std::same_as<std::int64_t> T>
+[[nodiscard]] bool minimise_within(cost_tables<T> const& tables, memory_limit const& limit, double bytes, budget_calls const& calls);
 
 /// The terms as 64-bit integers. Throws `invalid_input` where their largest add up to 2^60 or more.
 template <class C> [[nodiscard]] cost_tables<std::int64_t> whole_tables(cost_tables<C> const& tables, std::string_view algorithm) {

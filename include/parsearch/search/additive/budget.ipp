@@ -14,9 +14,9 @@ namespace parsearch::search::additive {
 namespace detail {
 
 /// See `minimise_within`.
-class budget_solver {
+template <class T> class budget_solver {
   public:
-    budget_solver(cost_tables<std::int64_t> const& tables, memory_limit const& limit, double bytes, budget_calls const& calls)
+    budget_solver(cost_tables<T> const& tables, memory_limit const& limit, double bytes, budget_calls const& calls)
         : tables_(tables), limit_(limit), bytes_(bytes), calls_(calls) {}
 
     bool run() {
@@ -53,7 +53,7 @@ class budget_solver {
         std::vector<std::uint32_t> choices;
     };
 
-    [[nodiscard]] std::int64_t edge_cost(cost_tables<std::int64_t>::edge const& e, std::span<std::uint32_t const> choices) const {
+    [[nodiscard]] std::int64_t edge_cost(typename cost_tables<T>::edge const& e, std::span<std::uint32_t const> choices) const {
         return e.costs[choices[e.ends.from] * tables_.operators[e.ends.to].size + choices[e.ends.to]];
     }
     [[nodiscard]] std::optional<std::int64_t> cost_of(std::span<std::uint32_t const> choices) const {
@@ -84,7 +84,7 @@ class budget_solver {
         calls_.bound(least);
     }
 
-    [[nodiscard]] cost_tables<std::int64_t> priced(memory_price const& price) const {
+    [[nodiscard]] cost_tables<T> priced(memory_price const& price) const {
         auto out = tables_;
         for (std::size_t op = 0; op < out.operators.size(); ++op) {
             std::vector<std::int64_t> terms(tables_.operators[op].size);
@@ -194,7 +194,7 @@ class budget_solver {
                                      : label_search<wide_integer>(with, limit_, price, bytes_).run(upper_, calls);
     }
 
-    cost_tables<std::int64_t> const& tables_;
+    cost_tables<T> const& tables_;
     memory_limit const& limit_;
     double bytes_;
     budget_calls const& calls_;
@@ -205,8 +205,9 @@ class budget_solver {
 
 } // namespace detail
 
-PARSEARCH_INLINE bool minimise_within(cost_tables<std::int64_t> const& tables, memory_limit const& limit, double bytes, budget_calls const& calls) {
-    return detail::budget_solver(tables, limit, bytes, calls).run();
+template <std::same_as<std::int64_t> T>
+bool minimise_within(cost_tables<T> const& tables, memory_limit const& limit, double bytes, budget_calls const& calls) {
+    return detail::budget_solver<T>(tables, limit, bytes, calls).run();
 }
 
 } // namespace parsearch::search::additive
