@@ -98,6 +98,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
         said.options = *asked.pipelines;
         said.cost_ps = p.cost ? p.cost->count() : 0;
         said.evaluations = p.stats.evaluations;
+        said.estimates = p.estimates;
         said.plans = p.plans ? p.plans->evaluations : 0;
         said.seconds = p.stats.seconds;
         said.reason = p.reason;

@@ -242,11 +242,13 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
         bool const fits = std::ranges::any_of(made.strategies, [](auto const& s) { return s.figures.fits; });
         tools::deadline limit(stop, with_grace(options.time), !fits); // the first plan that fits is waited for
         textbook_shelf shelf(made.problem, given, baseline, fits, progress, limit);
+        std::optional<std::uint64_t> estimates;
         std::mt19937_64 unused;
         auto best = ps::pipeline::partition(made.problem.until(limit.token()), made.start_pipeline.value_or(ps::pipeline::pipeline_plan{}), unused,
-                                            options, progress, shelf);
+                                            options, progress, shelf, [&](ps::pipeline::estimated_pipelines const& e) { estimates = e.divisions; });
         progress.finish(best.stats.evaluations);
-        made.pipelines = pipeline_search{.stats = best.stats, .reason = best.ended, .cost = best.cost, .textbook = shelf.figures()};
+        made.pipelines =
+            pipeline_search{.stats = best.stats, .reason = best.ended, .estimates = estimates, .cost = best.cost, .textbook = shelf.figures()};
         made.pipeline = described(std::move(best.best), made.problem, given, baseline);
         go_on(asked, given, baseline, options, made, stop);
     });

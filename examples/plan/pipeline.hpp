@@ -45,6 +45,7 @@ struct chosen_plan {
 struct pipeline_search {
     ps::search_stats stats{}; // `seconds` with the search that went on
     ps::stop_reason reason{};
+    std::optional<std::uint64_t> estimates{}; // ways to divide the network that were estimated; nothing where it came to none
     std::optional<ps::picoseconds> cost{};    // of the best; nothing where none was found
     std::vector<ps::io::compared> textbook{}; // the best of each family that was simulated
     std::optional<ps::search_stats> plans{};  // of the search that went on from the best, decision by decision

@@ -1016,6 +1016,13 @@ class Pipeline(Folder):
                 self.check("b", second)
                 for name in self.FILES - {"run.json", "report.html"}:
                     self.assertEqual((self.path / "a" / name).read_bytes(), (self.path / "b" / name).read_bytes(), name)
+        # The clock may end the estimates, too.
+        for time in ("100ms", "300ms", "900ms"):
+            with self.subTest(time=time):
+                plan(*self.LARGE[:-2], "--time", time, "--quiet", "--out", self.path / "a", pipelines=True)
+                _, notes = plan("--rerun", self.path / "a" / "run.json", "--out", self.path / "b")
+                self.assertIn("the rerun found the same", notes)
+                self.assertEqual(*((self.path / folder / "plan.json").read_bytes() for folder in "ab"))
         # Without a pipeline no earlier one is left.
         plan(*self.LARGE, "--quiet", "--out", self.path / "b", code=3)
         self.check_folder("b")

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <random>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -96,6 +98,33 @@ TEST_CASE("partition: a plan that fits is better than any that does not, whateve
         (void)simulator(found.best.how, found.best.strategy);
         CHECK(simulator.fits());
     }
+}
+
+TEST_CASE("partition: what the clock ended, its numbers of evaluations and of estimates repeat") {
+    auto const problem = gpt(8, 16, {.optimizer = sim::optimizer::adam});
+    std::set<std::uint64_t> estimated;
+    for (int milliseconds = 1; milliseconds <= 256; milliseconds *= 4) {
+        INFO(milliseconds, " ms");
+        std::optional<std::uint64_t> divisions;
+        auto const note = [&](pipeline::estimated_pipelines const& e) { divisions = e.divisions; };
+        auto const timed = pipeline::partition(problem, {}, unused, {.time = std::chrono::milliseconds{milliseconds}}, note);
+        REQUIRE(divisions);
+        estimated.insert(*divisions);
+        pipeline::partition_options again{.evaluations = timed.stats.evaluations, .estimates = divisions};
+        if (timed.ended == stop_reason::exhausted) again.evaluations.reset();
+        auto const repeated = pipeline::partition(problem, {}, unused, again, note);
+        CHECK(repeated.stats.evaluations == timed.stats.evaluations);
+        CHECK(repeated.stats.trajectory == timed.stats.trajectory);
+        CHECK(repeated.cost == timed.cost);
+        CHECK(repeated.best.how == timed.best.how);
+        CHECK(repeated.best.strategy == timed.best.strategy);
+    }
+    CHECK(estimated.size() > 1); // the clock ended some among the estimates
+    std::uint64_t divisions = 1;
+    auto const none =
+        pipeline::partition(problem, {}, unused, {.estimates = 0}, [&](pipeline::estimated_pipelines const& e) { divisions = e.divisions; });
+    CHECK(divisions == 0);
+    CHECK(none.ended == stop_reason::exhausted);
 }
 
 TEST_CASE("partition: never worse than the experts, the same for every run, and what it says is so") {

@@ -39,6 +39,11 @@ struct simulated_pipeline {
     picoseconds best;                    ///< the least cost before
 };
 
+/// Ways to divide the network were estimated, before the first pipeline of equal stages is simulated.
+struct estimated_pipelines {
+    std::uint64_t divisions; ///< each a number of stages, of micro-batches, and a degree; fewer than there are where the time was over
+};
+
 /// The result of `partition`.
 using pipeline_result = search_result<pipeline_plan, picoseconds>;
 
@@ -65,14 +70,14 @@ using pipeline_result = search_result<pipeline_plan, picoseconds>;
 ///
 /// Where nothing is estimated to fit when the time is over, more of step 2 are estimated until something is, for ten seconds at most, and textbook
 /// plans that are estimated to fit simulated until one does. Reason `exhausted` where it ended by itself, `out_of_memory` where a pipeline took more
-/// memory than there is: the best before is the answer. Observers are told `simulated_pipeline`, and of picoseconds `search::improved`, `progress`
-/// and `budget_spent`. No lower bound. A network that can not be divided into micro-batches is planned with one. Throws `invalid_input` on options
-/// out of range, and where no operator has work.
+/// memory than there is: the best before is the answer. Observers are told `simulated_pipeline`, `estimated_pipelines`, and of picoseconds
+/// `search::improved`, `progress` and `budget_spent`. No lower bound. A network that can not be divided into micro-batches is planned with one.
+/// Throws `invalid_input` on options out of range, and where no operator has work.
 struct partition_fn {
     template <RandomBits R, class... Os>
     pipeline_result operator()(parallelization const& problem, pipeline_plan start, R&, partition_options const& options = {},
                                Os&&... observers) const {
-        static_assert(search::tells<simulated_pipeline, search::improved<picoseconds>, search::progress<picoseconds>,
+        static_assert(search::tells<simulated_pipeline, estimated_pipelines, search::improved<picoseconds>, search::progress<picoseconds>,
                                     search::budget_spent<picoseconds>>::template all<std::remove_reference_t<Os>...>());
         validate(options);
         observer tell(observers...);
@@ -80,8 +85,8 @@ struct partition_fn {
     }
 
   private:
-    using observer =
-        search::listener<simulated_pipeline, search::improved<picoseconds>, search::progress<picoseconds>, search::budget_spent<picoseconds>>;
+    using observer = search::listener<simulated_pipeline, estimated_pipelines, search::improved<picoseconds>, search::progress<picoseconds>,
+                                      search::budget_spent<picoseconds>>;
 
     class search_state {
       public:
@@ -100,7 +105,10 @@ struct partition_fn {
         void end_early(stop_reason why);
 
         [[nodiscard]] bool over() {
-            if (!ended_) ended_ = kernel_.due();
+            if (ended_) return true;
+            auto const why = kernel_.due();
+            bool const unspent = why == stop_reason::evaluation_budget && kernel_.stats().evaluations == 0; // of one: it is due from the start
+            if (!unspent) ended_ = why;
             return ended_.has_value();
         }
 

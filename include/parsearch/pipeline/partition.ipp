@@ -25,6 +25,7 @@ PARSEARCH_INLINE void partition_fn::search_state::search_all(pipeline_plan start
     for (auto const& strategy : options_.starts)
         if (!kernel_.has_best() || !over()) unpipelined_strategy(strategy);
     auto all = divisions();
+    kernel_.tell(estimated_pipelines{all.size()});
     simulate_textbook(all);
     auto rest = enumerate(std::move(all), likely);
     for (auto& strategy : problem_.starts())
@@ -147,7 +148,10 @@ PARSEARCH_INLINE void partition_fn::search_state::improve_beam() {
 PARSEARCH_INLINE std::vector<partition_fn::search_state::division> partition_fn::search_state::divisions() {
     std::vector<division> out;
     bool some_fit = feasible_; // by their estimates
-    auto const wait = [&] { return !over() || (!some_fit && *ended_ == stop_reason::time_budget && kernel_.elapsed() <= patience); };
+    auto const wait = [&] {
+        if (out.size() >= options_.estimates.value_or(std::numeric_limits<std::uint64_t>::max())) return false;
+        return !over() || (!some_fit && *ended_ == stop_reason::time_budget && kernel_.elapsed() <= patience);
+    };
     auto const fits = [](stage_estimate const& e) { return e.missing <= 0; };
     auto const devices = builder_.devices();
     auto const most = std::min<std::uint64_t>({options_.max_stages, devices, builder_.order().size()});

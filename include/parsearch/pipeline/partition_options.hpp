@@ -25,6 +25,7 @@ namespace parsearch::pipeline {
 struct partition_options {
     std::optional<std::chrono::nanoseconds> time{}; ///< see `search::budget`
     std::optional<std::uint64_t> evaluations{};     ///< pipelines simulated, at least 1; what operators take is asked beside
+    std::optional<std::uint64_t> estimates{};       ///< ways to divide the network that are estimated; what the clock left, a second run repeats
     std::stop_token stop{};                         ///< see `search::budget`
 
     std::vector<space::flat_strategy> starts{}; ///< to be compared without a pipeline, beside those of experts

@@ -138,6 +138,7 @@ TEST_CASE("a manifest is read as it was written") {
     piped.pipelines = io::run_pipelines{.options = {.time = 5s, .max_stages = 3, .sharded_optimizer = false},
                                         .cost_ps = 17,
                                         .evaluations = 12,
+                                        .estimates = 34,
                                         .plans = 5,
                                         .seconds = 0.5,
                                         .reason = stop_reason::time_budget};
@@ -151,6 +152,7 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK_FALSE(repeated->sharded_optimizer);
     CHECK_FALSE(repeated->time.has_value());
     CHECK(repeated->evaluations == 12);
+    CHECK(repeated->estimates == 34);
     piped.pipelines->reason = stop_reason::exhausted;
     CHECK_FALSE(io::repeatable_pipelines(piped)->evaluations.has_value());
     CHECK(refusal([&] {

@@ -11,6 +11,8 @@ template <>
 inline constexpr auto described<pipeline::partition_options> = boost::hana::make_tuple(
     detail::time_field<pipeline::partition_options>(),
     field("evaluations", &pipeline::partition_options::evaluations, "pipelines simulated after which the search ends, at least 1; none: no limit"),
+    field("estimates", &pipeline::partition_options::estimates,
+          "ways to divide the network (stages, micro-batches, degree) that are estimated before any is simulated; none: all"),
     field("max_stages", &pipeline::partition_options::max_stages, "stages that a pipeline may have, at least 1"),
     field("max_micro_batches", &pipeline::partition_options::max_micro_batches, "micro-batches into which it may divide the samples, at least 1"),
     field("max_interleaved", &pipeline::partition_options::max_interleaved, "stages that each group of devices may run in turn, at least 1"),

@@ -130,8 +130,9 @@ inline constexpr auto described<run_rewriting> = boost::hana::make_tuple(
 struct run_pipelines {
     pipeline::partition_options options{};
     std::int64_t cost_ps = 0;
-    std::uint64_t evaluations = 0; ///< pipelines simulated
-    std::uint64_t plans = 0;       ///< priced by the search that went on from the best, decision by decision
+    std::uint64_t evaluations = 0;            ///< pipelines simulated
+    std::optional<std::uint64_t> estimates{}; ///< ways to divide the network that were estimated; none: not known, of earlier releases
+    std::uint64_t plans = 0;                  ///< priced by the search that went on from the best, decision by decision
     double seconds = 0;
     stop_reason reason{};
 };
@@ -139,6 +140,7 @@ template <>
 inline constexpr auto described<run_pipelines> =
     boost::hana::make_tuple(field("cost_ps", &run_pipelines::cost_ps, "of the best, in picoseconds: time and what the memory policy adds"),
                             field("evaluations", &run_pipelines::evaluations, "pipelines simulated"),
+                            field("estimates", &run_pipelines::estimates, "ways to divide the network that were estimated"),
                             field("plans", &run_pipelines::plans, "plans priced by the search that went on from the best"),
                             field("seconds", &run_pipelines::seconds, "wall time of the search"),
                             field("reason", &run_pipelines::reason, "why the search ended"));

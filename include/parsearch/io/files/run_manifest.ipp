@@ -142,10 +142,11 @@ PARSEARCH_IO_INLINE run_manifest read_run_manifest(json_document const& document
         m.rewriting = std::move(r);
     }
     if (auto const pipelines = root.find("pipelines")) {
-        auto const said = pipelines->object({"cost_ps", "evaluations", "plans", "seconds", "reason", "options"});
+        auto const said = pipelines->object({"cost_ps", "evaluations", "estimates", "plans", "seconds", "reason", "options"});
         run_pipelines p;
         for_each_field(p, [&](auto const& f, auto& member) {
-            if (auto const at = said.find(f.name); at || f.name != "plans") detail::value_from_json(at ? *at : said.at(f.name), member); // or older
+            bool const newer = f.name == "plans" || f.name == "estimates";
+            if (auto const at = said.find(f.name); at || !newer) detail::value_from_json(at ? *at : said.at(f.name), member);
         });
         detail::require_not_negative(*pipelines, "cost_ps", p.cost_ps);
         detail::require_not_negative(*pipelines, "seconds", p.seconds);
@@ -184,6 +185,7 @@ PARSEARCH_IO_INLINE std::optional<pipeline::partition_options> repeatable_pipeli
     auto options = m.pipelines->options;
     options.time.reset();
     if (m.pipelines->reason != stop_reason::exhausted) options.evaluations = m.pipelines->evaluations;
+    if (m.pipelines->reason != stop_reason::exhausted && m.pipelines->estimates) options.estimates = m.pipelines->estimates;
     return options;
 }
 
