@@ -305,6 +305,10 @@ void add_general(CLI::App& app, raw_command& raw) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->type_name("NAME[=FILE]")
         ->group(output);
+    app.add_flag("--failures", raw.asked.failures,
+                 "of a fabric: how much longer the plan takes when any one wire has failed, and whether servers are cut off then, as far as it is "
+                 "known after --time")
+        ->group(output);
     app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
     tools::add_text(app, "--list", other, "WHAT",
                     "lists models, clusters, fabrics, searches or experts, or the options of one model, fabric or search, and ends", text(raw.list));
@@ -348,6 +352,12 @@ std::string fabric_cluster(raw_command const& raw) {
     ps::io::named_settings out{std::string(ps::io::fabric_prefix) + raw.fabric, raw.fabric_settings};
     std::erase_if(out.settings, [](auto const& s) { return s.value.empty(); });
     return to_string(out);
+}
+
+// Throws invalid_input where wires of no fabric are to fail.
+void require_fabric(request const& asked) {
+    if (asked.failures && !asked.cluster.starts_with(ps::io::fabric_prefix))
+        throw ps::invalid_input("--failures is given, but cluster ", asked.cluster, " is no fabric, whose wires may fail: say --fabric");
 }
 
 } // namespace
@@ -411,8 +421,8 @@ command read_command_line(int argc, char const* const* argv) {
         asked.model += ",constants=" + raw.constants;
     }
     if (!raw.rerun.empty()) {
-        static std::set<std::string> const allowed{"rerun",   "out",     "export", "quiet", "memory", "model",
-                                                   "cluster", "profile", "rules",  "diff",  "explain"};
+        static std::set<std::string> const allowed{"rerun",   "out",     "export", "quiet", "memory",  "model",
+                                                   "cluster", "profile", "rules",  "diff",  "explain", "failures"};
         for (auto const* const option : app.get_options())
             if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name))
                 throw ps::invalid_input("--", name, " is given beside --rerun, which takes it from ", raw.rerun);
@@ -433,6 +443,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.forbid = m.forbid;
         asked.regular = m.regular ? std::optional(m.regular->share) : std::nullopt;
         asked.replicas = m.replicas;
+        require_fabric(asked);
         return {.asked = asked};
     }
     for (auto const& [name, value] : raw.fabric_settings)
@@ -442,6 +453,7 @@ command read_command_line(int argc, char const* const* argv) {
             throw ps::invalid_input("--fabric ", raw.fabric, " is given beside --cluster ", asked.cluster, ": one of them says what to plan on");
         asked.cluster = fabric_cluster(raw);
     }
+    require_fabric(asked);
     // On long routes a task for each link of each message is too much to simulate.
     if (asked.cluster.starts_with(ps::io::fabric_prefix) && app.count("--simulation.movement") == 0)
         asked.simulation.movement = ps::sim::movement::grouped;

@@ -11,7 +11,9 @@
 #include <parsearch/fabric/cooptimize/usual_starts.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/fabric/servers/fabric_problem.hpp>
+#include <parsearch/fabric/servers/wire_failures.hpp>
 #include <parsearch/fabric/wiring/wirings.hpp>
+#include <parsearch/pipeline/pipeline_simulator.hpp>
 
 #include "progress.hpp"
 
@@ -131,6 +133,30 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
     made.wired = co_optimized{.strategy = std::move(found.best.strategy), .rounds = std::move(found.rounds)};
     given.cluster.cluster = std::move(placed.cluster);
     given.cluster.network = std::move(wired);
+}
+
+void fail_wires(request const& asked, inputs const& given, planned& made, std::stop_token const& stop) {
+    auto const& o = ps::io::read_fabric(asked.cluster.substr(ps::io::fabric_prefix.size())).options;
+    auto const servers = ps::io::servers_of(o);
+    auto routes = ps::io::paths_of(o);
+    if (routes.policy == ps::fabric::routing::coin_change) {
+        routes.policy = ps::fabric::routing::shortest;
+        made.notes.emplace_back("after the failure of a wire messages take shortest paths: a circulant without one is none, which coin_change needs");
+    }
+    auto const& plan = made.plan->plan;
+    auto const time_on = [&](ps::fabric::network const& left) {
+        auto const cluster = ps::fabric::server_cluster(left, routes, servers);
+        ps::cost::profiled_roofline const oracle(cluster, given.profile ? &*given.profile : nullptr, asked.kernels.roofline());
+        auto const problem =
+            ps::make_problem(made.plan->problem.graph(), cluster, oracle, {.space = asked.space, .simulation = made.plan->problem.options()})
+                .until(stop);
+        if (plan.how.plain()) return ps::simulate(problem, plan.strategy).makespan;
+        ps::pipeline::pipeline_simulator simulator(problem);
+        return simulator.simulate(plan.how, plan.strategy);
+    };
+    auto const& network = *given.cluster.network;
+    made.failures = ps::fabric::summary_of(ps::fabric::single_wire_failures(network, servers.interface.rate, time_on, stop), network.links.size(),
+                                           made.figures().time);
 }
 
 } // namespace plan

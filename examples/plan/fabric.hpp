@@ -19,4 +19,7 @@ namespace plan {
 // found.
 void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_token const& stop);
 
+// What the plan takes after the failure of one wire of its fabric, as far as there is time: see `single_wire_failures`.
+void fail_wires(request const& asked, inputs const& given, planned& made, std::stop_token const& stop);
+
 } // namespace plan

@@ -551,6 +551,10 @@ static void conclude(request const& asked, inputs const& given, ps::picoseconds 
         made.left_out.emplace_back("what computing time rests on takes more memory than there is; --memory may allow more");
     }
     add_network(given, made);
+    if (asked.failures && !stop.stop_requested()) {
+        tools::deadline const limit(stop, time_beside(asked));
+        fail_wires(asked, given, made, limit.token());
+    }
     add_notes(asked, made);
 }
 

@@ -13,6 +13,7 @@
 #include <parsearch/cost/profiled_roofline.hpp>
 #include <parsearch/fabric/cooptimize/co_optimize.hpp>
 #include <parsearch/fabric/servers/network_report.hpp>
+#include <parsearch/fabric/servers/wire_failures.hpp>
 #include <parsearch/io/display/comparison.hpp>
 #include <parsearch/io/display/explanation.hpp>
 #include <parsearch/io/names/cluster_name.hpp>
@@ -84,13 +85,14 @@ struct planned {
     std::optional<chosen_plan> plan{};                           // what is planned, in the end
     std::optional<ps::pipeline::pipeline_plan> other{};          // of `request::diff`, of the model's operators
     std::optional<ps::io::compared> other_figures{};
-    std::vector<ps::io::explanation> explained{};        // of the plan: the operators of `request::explain`
-    ps::source_times computed{};                         // of the plan
-    std::optional<ps::fabric::network_report> traffic{}; // of the plan, where the cluster is a fabric
-    std::optional<double> price{};                       // of the fabric in US dollars, where its parts are listed
-    std::optional<co_optimized> wired{};                 // where the fabric is wired for the model
-    std::optional<ps::picoseconds> bound{};              // no strategy in the space of these operators costs less
-    std::optional<ps::picoseconds> plan_bound{};         // no plan in that of the plan's operators does, with pipelines, where these were searched
+    std::vector<ps::io::explanation> explained{};          // of the plan: the operators of `request::explain`
+    ps::source_times computed{};                           // of the plan
+    std::optional<ps::fabric::network_report> traffic{};   // of the plan, where the cluster is a fabric
+    std::optional<ps::fabric::failure_summary> failures{}; // where they are asked for
+    std::optional<double> price{};                         // of the fabric in US dollars, where its parts are listed
+    std::optional<co_optimized> wired{};                   // where the fabric is wired for the model
+    std::optional<ps::picoseconds> bound{};                // no strategy in the space of these operators costs less
+    std::optional<ps::picoseconds> plan_bound{};           // no plan in that of the plan's operators does, with pipelines, where these were searched
     std::optional<ps::search_stats> stats{};
     std::optional<ps::stop_reason> reason{};
     bool nothing_feasible = false; // the search found no plan that fits

@@ -315,6 +315,10 @@ std::string unused_interfaces(std::string const& cluster, ps::fabric::network co
     return fmt::format("; {} of {} interfaces used", *least == *most ? fmt::format("{}", *least) : fmt::format("{} to {}", *least, *most), degree);
 }
 
+std::string vertex_name(ps::fabric::network const& network, std::uint32_t v) {
+    return v < network.servers ? fmt::format("server {}", v) : fmt::format("switch {}", v - network.servers);
+}
+
 std::string summary_of_network(std::string const& cluster, ps::fabric::network const& network, planned const& made) {
     auto const& t = *made.traffic;
     auto out = fmt::format("{}: {:.2f} hops between servers, at most {}{}; bandwidth tax {:.2f}", network.name, t.mean_pair_hops, t.max_pair_hops,
@@ -322,13 +326,25 @@ std::string summary_of_network(std::string const& cluster, ps::fabric::network c
     if (!t.utilisation.empty()) {
         auto const busiest = static_cast<std::uint32_t>(std::max_element(t.utilisation.begin(), t.utilisation.end()) - t.utilisation.begin());
         auto const& link = network.links[busiest / 2];
-        auto const name = [&](std::uint32_t v) {
-            return v < network.servers ? fmt::format("server {}", v) : fmt::format("switch {}", v - network.servers);
-        };
-        out += fmt::format("; busiest link {} -> {}, {:.0f}% of the time, {}", name(busiest % 2 == 0 ? link.a : link.b),
-                           name(busiest % 2 == 0 ? link.b : link.a), 100 * t.utilisation[busiest], tools::shown_bytes(t.bytes(busiest)));
+        out +=
+            fmt::format("; busiest link {} -> {}, {:.0f}% of the time, {}", vertex_name(network, busiest % 2 == 0 ? link.a : link.b),
+                        vertex_name(network, busiest % 2 == 0 ? link.b : link.a), 100 * t.utilisation[busiest], tools::shown_bytes(t.bytes(busiest)));
     }
     if (made.price) out += fmt::format("; {:.0f} $", *made.price);
+    return out;
+}
+
+std::string summary_of_failures(ps::fabric::network const& network, planned const& made) {
+    auto const& f = *made.failures;
+    auto out = f.tried == f.links ? fmt::format("any one of {} links loses a wire", f.links)
+                                  : fmt::format("one of {} links loses a wire, {} of them tried in the time", f.links, f.tried);
+    if (f.worst_link) {
+        auto const& link = network.links[*f.worst_link];
+        out += fmt::format(": {:.3f} times as long in the mean, {:.3f} at worst, {} - {}", f.mean, f.worst, vertex_name(network, link.a),
+                           vertex_name(network, link.b));
+    }
+    if (f.cut_off > 0)
+        out += fmt::format("{}{} cut servers off", f.worst_link ? "; " : ": ", f.cut_off == f.tried ? "all" : fmt::format("{} of them", f.cut_off));
     return out;
 }
 
@@ -372,6 +388,7 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     tools::print("\ncompute time: {}\n", summary_of_sources(made.computed));
     if (auto const error = summary_of_error(given.cluster.cluster, made)) tools::print("expected error: {}\n", *error);
     if (made.traffic) tools::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
+    if (made.failures) tools::print("failures {}\n", summary_of_failures(*given.cluster.network, made));
     if (made.pipeline) print_pipeline(*made.pipeline, made.plan->text);
     if (made.other) print_differences(asked, made);
     for (auto const& e : made.explained) print_explanation(e, made);

@@ -778,6 +778,30 @@ class Fabrics(Folder):
         out, _ = plan("--model", GPT, "--fabric", "torus", "--servers", 8, "--extents", "2x4", "--degree", 6, "--search", "none", "--quiet", "--out", self.path / "a")
         self.assertIn("network  torus 2 x 4: 1.71 hops between servers, at most 3; 3 of 6 interfaces used; bandwidth tax ", out)
 
+    def test_failures(self):
+        asked = ["--model", GPT, *self.SERVERS, "--interface", "25Gbps", "--failures", "--quiet", "--out", self.path / "a"]
+        for fabric, pipelines in (("torus", False), ("random_regular", True), ("topoopt", False)):
+            with self.subTest(fabric=fabric):
+                out, _ = plan(*asked, "--fabric", fabric, "--evaluations", 60, pipelines=pipelines)
+                said = re.search(r"(?m)^failures any one of (\d+) links loses a wire: (\S+) times as long in the mean, (\S+) at worst, server \d+ - server \d+$", out)
+                self.assertIsNotNone(said, out)
+                failures = self.load("a", "run.json")["failures"]
+                self.assertEqual((failures["links"], failures["tried"], failures["cut_off"]), (int(said[1]), int(said[1]), 0))
+                self.assertAlmostEqual(failures["mean"], float(said[2]), delta=6e-4)
+                self.assertAlmostEqual(failures["worst"], float(said[3]), delta=6e-4)
+                self.assertGreaterEqual(failures["worst"], failures["mean"])
+        # One interface each: all are cut off.
+        out, _ = plan("--model", GPT, "--fabric", "ideal_switch", "--servers", 8, "--degree", 1, "--search", "none", "--failures", "--out", self.path / "a")
+        self.assertIn("\nfailures any one of 8 links loses a wire: all cut servers off\n", out)
+        self.assertEqual(self.load("a", "run.json")["failures"], {"links": 8, "tried": 8, "cut_off": 8, "mean": 1, "worst": 1})
+        plan(*asked[:2], "--fabric", "circulant", *self.SERVERS, "--routing", "coin_change", "--search", "none", "--out", self.path / "b")
+        self.assertNotIn("failures", self.load("b", "run.json"))
+        _, error = plan("--model", GPT, "--cluster", "1x2xp100", "--failures", code=2)
+        self.assertIn("--failures is given, but cluster 1x2xp100 is no fabric, whose wires may fail: say --fabric", error)
+        _, notes = plan("--rerun", self.path / "b" / "run.json", "--failures", "--out", self.path / "c")
+        self.assertIn("shortest paths", notes)
+        self.assertIn("failures", self.load("c", "run.json"))
+
     def test_a_fabric_without_interfaces(self):
         for fabric in ("topoopt", "ideal_switch"):
             said = plan("--model", GPT, "--fabric", fabric, "--degree", 0, code=2)[1]

@@ -145,6 +145,20 @@ inline constexpr auto described<run_pipelines> =
                             field("seconds", &run_pipelines::seconds, "wall time of the search"),
                             field("reason", &run_pipelines::reason, "why the search ended"));
 
+/// What the plan takes after the failure of one wire of its fabric: `fabric::failure_summary`.
+struct run_failures {
+    std::uint32_t links = 0, tried = 0, cut_off = 0;
+    double mean = 1, worst = 1;
+    friend bool operator==(run_failures const&, run_failures const&) = default;
+};
+template <>
+inline constexpr auto described<run_failures> =
+    boost::hana::make_tuple(field("links", &run_failures::links, "of the network"),
+                            field("tried", &run_failures::tried, "of these, each without one wire"),
+                            field("cut_off", &run_failures::cut_off, "of those tried, whose failure cuts servers off"),
+                            field("mean", &run_failures::mean, "how many times as long an iteration takes, of the others"),
+                            field("worst", &run_failures::worst, "of these, the one that takes longest"));
+
 /// How blocks that repeat were planned alike.
 struct run_regular {
     double share = 0;              ///< by which a strategy that differs must be faster
@@ -175,6 +189,7 @@ struct run_manifest {
     std::optional<run_sources> compute{};         ///< of the plan
     std::optional<run_rewriting> rewriting{};     ///< of a joint search
     std::optional<run_pipelines> pipelines{};     ///< where pipelines were searched
+    std::optional<run_failures> failures{};       ///< where they were asked for
     std::vector<run_figures> strategies{};        ///< those compared, the found one last
     std::vector<run_file> files{};                ///< written beside the manifest, which is the last of them
 };

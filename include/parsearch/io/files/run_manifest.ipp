@@ -78,6 +78,7 @@ PARSEARCH_IO_INLINE void write_run_manifest(std::ostream& out, run_manifest cons
         json["pipelines"] = options_to_json(*m.pipelines);
         json["pipelines"]["options"] = options_to_json(m.pipelines->options);
     }
+    if (m.failures) json["failures"] = options_to_json(*m.failures);
     json["strategies"] = nlohmann::ordered_json::array();
     for (auto const& s : m.strategies) json["strategies"].push_back(options_to_json(s));
     json["files"] = nlohmann::ordered_json::array();
@@ -87,9 +88,9 @@ PARSEARCH_IO_INLINE void write_run_manifest(std::ostream& out, run_manifest cons
 
 PARSEARCH_IO_INLINE run_manifest read_run_manifest(json_document const& document) {
     auto const root = document.object(run_format, run_version,
-                                      {"library",    "model",     "cluster",    "start",  "profile", "rules",   "seed",           "search",
-                                       "simulation", "space",     "pin",        "forbid", "regular", "result",  "lower_bound_ps", "compute",
-                                       "rewriting",  "pipelines", "strategies", "files",  "kernels", "replicas"});
+                                      {"library",    "model",     "cluster",    "start",  "profile", "rules",    "seed",           "search",
+                                       "simulation", "space",     "pin",        "forbid", "regular", "result",   "lower_bound_ps", "compute",
+                                       "rewriting",  "pipelines", "strategies", "files",  "kernels", "replicas", "failures"});
     run_manifest m;
     m.library = root.at("library").string();
     m.model = described_from_json<run_input>(root.at("model"));
@@ -154,6 +155,7 @@ PARSEARCH_IO_INLINE run_manifest read_run_manifest(json_document const& document
         set_options_from_json(p.options, said.at("options"));
         m.pipelines = std::move(p);
     }
+    if (auto const failures = root.find("failures")) m.failures = described_from_json<run_failures>(*failures);
     auto const strategies = root.at("strategies");
     for (std::size_t i = 0; i < strategies.size(); ++i) {
         auto const& s = m.strategies.emplace_back(described_from_json<run_figures>(strategies[i]));
