@@ -271,7 +271,7 @@ written_files write_files(request const& asked, inputs const& given, planned con
     for (auto const& e : asked.exports) {
         std::vector<ps::io::exported_file> exported;
         try {
-            exported = export_plan(e, asked, made, said);
+            exported = export_plan(e, asked, given, made, said, notes);
             if (made.whole && e.runtime == "jax")
                 notes.push_back(
                     ps::text(e.file, " does not say what is predicted of each device: one of several replicas was planned, --replicas 1 says it"));

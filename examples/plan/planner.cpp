@@ -131,8 +131,9 @@ std::optional<std::string> why_of_all(request const& asked, inputs const& given)
     if (!asked.diff.empty() && !is_expert(asked.diff)) return ps::text("--diff ", asked.diff, " is of all devices");
     if (given.cluster.network) return "the cluster is a fabric";
     if (!asked.pin.empty() || !asked.forbid.empty()) return "--pin and --forbid count parts on all devices";
-    if (std::ranges::find(asked.exports, "chakra", &wanted_export::runtime) != asked.exports.end())
-        return "--export chakra writes tasks of all devices";
+    for (auto const* const runtime : {"chakra", "flexnet"})
+        if (std::ranges::find(asked.exports, runtime, &wanted_export::runtime) != asked.exports.end())
+            return ps::text("--export ", runtime, " writes tasks of all devices");
     return {};
 }
 

@@ -47,7 +47,7 @@ def plan(*arguments, code=0, cwd=None, pipelines=False):
     if not pipelines and "--model" in arguments and "--rerun" not in arguments:
         arguments += ["--space.pipelines", "false"]
     done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=300, cwd=cwd)
-    if done.returncode != code:
+    if code is not None and done.returncode != code:
         raise AssertionError(f"plan {' '.join(map(str, arguments))}: exit code {done.returncode}, not {code}\n{done.stdout}\n{done.stderr}")
     return done.stdout, done.stderr
 
@@ -777,6 +777,25 @@ class Fabrics(Folder):
     def test_interfaces_without_links(self):
         out, _ = plan("--model", GPT, "--fabric", "torus", "--servers", 8, "--extents", "2x4", "--degree", 6, "--search", "none", "--quiet", "--out", self.path / "a")
         self.assertIn("network  torus 2 x 4: 1.71 hops between servers, at most 3; 3 of 6 interfaces used; bandwidth tax ", out)
+
+    def test_task_graphs_of_flexnet(self):
+        asked = ["--model", GPT, "--search", "none", "--quiet", "--out", self.path / "a"]
+        if "built without FlatBuffers" in plan(*asked, "--cluster", "1x2xp100", "--export", "flexnet", code=None)[1]:
+            self.skipTest("plan was built without FlatBuffers")
+        sizes = []
+        for where in (["--cluster", "4x2xv100"], ["--fabric", "torus", *self.SERVERS], ["--fabric", "fat_tree", *self.SERVERS, "--routing", "k_shortest"]):
+            plan(*asked, *where, "--export", "flexnet=iteration.fbuf")
+            self.check_folder("a", FILES | {"iteration.fbuf"})
+            written = (self.path / "a" / "iteration.fbuf").read_bytes()
+            sizes.append(len(written))
+            plan("--rerun", self.path / "a" / "run.json", "--export", "flexnet", "--out", self.path / "b")
+            self.assertEqual((self.path / "b" / "taskgraph.fbuf").read_bytes(), written)
+        self.assertEqual(len(set(sizes)), 3)
+        _, error = plan(*asked, "--cluster", "1x2xp100", "--export", "flexflow", code=2)
+        self.assertIn("--export is 'flexflow': must be one of jax, megatron, torchtitan, pytorch, deepspeed, chakra, flexnet", error)
+        _, error = plan(*Pipeline.LARGE, "--export", "flexnet", "--quiet", "--out", self.path / "a", code=1, pipelines=True)
+        self.assertIn("taskgraph.fbuf is not written: FlexNet knows no micro-batches, stages or shared states: --space.pipelines false plans without", error)
+        self.assertFalse((self.path / "a" / "taskgraph.fbuf").exists())
 
     def test_failures(self):
         asked = ["--model", GPT, *self.SERVERS, "--interface", "25Gbps", "--failures", "--quiet", "--out", self.path / "a"]

@@ -30,12 +30,9 @@ struct planned {
     sim::simulation_options options{};
 
     [[nodiscard]] std::string written(std::string const& runtime) const {
-        auto const files = runtime_named(runtime, "runtime")
-                               .files("file", {.graph = part.graph(),
-                                               .topology = problem.topology(),
-                                               .plan = plan,
-                                               .options = options,
-                                               .notes = {.model = "gpt", .topology = "2x4"}});
+        auto const files = find_runtime(runtime)->files(
+            "file",
+            {.graph = part.graph(), .topology = problem.topology(), .plan = plan, .options = options, .notes = {.model = "gpt", .topology = "2x4"}});
         REQUIRE(files.size() == 1);
         return files.front().content;
     }
@@ -224,8 +221,7 @@ TEST_CASE("nodes of different sizes share nothing within them") {
     irregular.node = {0, 0, 0, 1, 1, 1, 1, 1};
     for (auto const* runtime : {"jax", "torchtitan", "pytorch", "deepspeed"})
         CHECK(support::refusal([&] {
-                  return runtime_named(runtime, "runtime")
-                      .files("file", {.graph = p.part.graph(), .topology = irregular, .plan = plan, .options = p.options});
+                  return find_runtime(runtime)->files("file", {.graph = p.part.graph(), .topology = irregular, .plan = plan, .options = p.options});
               }).find("8 devices are not on nodes of as many in a row") != std::string::npos);
 }
 
@@ -247,6 +243,6 @@ TEST_CASE("a strategy without a degree is recognised") {
 
 TEST_CASE("runtimes are found by name") {
     CHECK(runtime_names() == "jax, megatron, torchtitan, pytorch, deepspeed, chakra");
-    CHECK(support::refusal([] { return runtime_named("mesh", "--export").name; }) ==
-          "--export is 'mesh': must be one of jax, megatron, torchtitan, pytorch, deepspeed, chakra");
+    for (auto const& r : runtime_exports) CHECK(find_runtime(r.name) == &r);
+    CHECK(find_runtime("mesh") == nullptr);
 }

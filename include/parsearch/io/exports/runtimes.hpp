@@ -50,11 +50,11 @@ inline constexpr std::array runtime_exports{
     return out;
 }
 
-/// The export of that name. Throws `invalid_input` that starts with `where` and lists the names.
-[[nodiscard]] inline runtime_export const& runtime_named(std::string_view name, std::string_view where) {
+/// The export of that name; null where there is none.
+[[nodiscard]] inline runtime_export const* find_runtime(std::string_view name) {
     for (auto const& r : runtime_exports)
-        if (r.name == name) return r;
-    throw invalid_input(where, " is '", name, "': must be one of ", runtime_names());
+        if (r.name == name) return &r;
+    return nullptr;
 }
 
 } // namespace parsearch::io
