@@ -792,7 +792,7 @@ class Fabrics(Folder):
             self.assertEqual((self.path / "b" / "taskgraph.fbuf").read_bytes(), written)
         self.assertEqual(len(set(sizes)), 3)
         _, error = plan(*asked, "--cluster", "1x2xp100", "--export", "flexflow", code=2)
-        self.assertIn("--export is 'flexflow': must be one of jax, megatron, torchtitan, pytorch, deepspeed, chakra, flexnet", error)
+        self.assertIn("--export is 'flexflow': must be one of jax, megatron, torchtitan, pytorch, deepspeed, vllm, chakra, flexnet", error)
         _, error = plan(*Pipeline.LARGE, "--export", "flexnet", "--quiet", "--out", self.path / "a", code=1, pipelines=True)
         self.assertIn("taskgraph.fbuf is not written: FlexNet knows no micro-batches, stages or shared states: --space.pipelines false plans without", error)
         self.assertFalse((self.path / "a" / "taskgraph.fbuf").exists())

@@ -86,6 +86,12 @@ inline void refuse_inference(exported_plan const& p, std::string_view runtime) {
 /// What a runtime that is told where tensors are cannot be told of rings; empty where there are none.
 [[nodiscard]] std::string note_of_rings(exported_plan const& p);
 
+/// Whether some weight has this type.
+[[nodiscard]] inline bool has_type(exported_plan const& p, ops::dtype type) {
+    return std::ranges::any_of(p.graph.operations,
+                               [&](auto const& op) { return std::ranges::any_of(op.weights, [&](auto const& w) { return w.type == type; }); });
+}
+
 /// How many devices each node has. Throws `invalid_input` where they have different numbers.
 [[nodiscard]] std::uint32_t node_size(exported_plan const& p);
 } // namespace detail

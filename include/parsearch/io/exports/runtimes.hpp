@@ -15,6 +15,7 @@
 #include <parsearch/io/exports/exported_plan.hpp>
 #include <parsearch/io/exports/jax_export.hpp>
 #include <parsearch/io/exports/pytorch_export.hpp>
+#include <parsearch/io/exports/serving_flags.hpp>
 #include <parsearch/io/exports/training_flags.hpp>
 
 namespace parsearch::io {
@@ -40,6 +41,7 @@ inline constexpr std::array runtime_exports{
     runtime_export{"torchtitan", "torchtitan.flags", "flags of torchtitan", one_file<write_torchtitan_flags>},
     runtime_export{"pytorch", "pytorch.json", "device meshes, DTensor placements, styles, stages, as JSON", one_file<write_pytorch_export>},
     runtime_export{"deepspeed", "deepspeed.json", "the configuration of DeepSpeed", one_file<write_deepspeed_config>},
+    runtime_export{"vllm", "vllm.flags", "flags of vLLM, of inference", one_file<write_vllm_flags>},
     runtime_export{"chakra", "chakra", "execution traces of Chakra, one per device, and the groups of collectives", chakra_traces},
 };
 

@@ -40,10 +40,12 @@ inline void refuse_no_layers(textbook_plan const& t, std::string_view runtime) {
 /// The degree of tensor parallelism of a strategy that says none: of the first operator that is not as in data parallelism, the least that makes it
 /// as it is; 1 where there is no such operator or degree.
 [[nodiscard]] std::uint32_t tensor_of(exported_plan const& p, std::vector<exported_stage> const& stages);
+/// The same of experts, with that degree of tensor parallelism: of the first operator of a mixture.
+[[nodiscard]] std::uint32_t experts_over(exported_plan const& p, std::vector<exported_stage> const& stages, std::uint32_t tensor);
 } // namespace detail
 
 /// The numbers of a plan. Throws `invalid_input` naming the first operator whose configuration is not that of the strategy which the numbers stand
-/// for (`space::split_among_neighbours` on the devices of its stage), or where a plan says no degree of tensor parallelism, stages differ in it or
+/// for (`space::split_among_neighbours` on the devices of its stage), or where stages differ in it or
 /// in computing again, a stage begins within a layer, or a replica has a part of a sample. `runtime`: for messages. Complexity: linear in operators
 /// and shards.
 [[nodiscard]] textbook_plan textbook_of(exported_plan const& p, std::string_view runtime);

@@ -96,6 +96,23 @@ PARSEARCH_IO_INLINE std::uint32_t tensor_of(exported_plan const& p, std::vector<
     return 1;
 }
 
+PARSEARCH_IO_INLINE std::uint32_t experts_over(exported_plan const& p, std::vector<exported_stage> const& stages, std::uint32_t tensor) {
+    auto const devices = static_cast<std::uint32_t>(p.topology.size() / p.plan.how.launching().groups());
+    auto const of_mixture = space::has_experts(p.graph);
+    for (auto const& stage : stages)
+        for (auto const& op : stage.operators) {
+            if (!of_mixture[op]) continue;
+            for (std::uint32_t experts = 1; experts <= devices; ++experts) {
+                if (devices % experts != 0 || (experts > 1 && experts % tensor != 0)) continue;
+                auto c = space::split_among_neighbours(p.graph, devices, {.tensor = tensor, .experts = experts})[op];
+                c.start += stage.mesh.first;
+                if (runs_alike(p.plan.strategy[op], c)) return experts;
+            }
+            return 1;
+        }
+    return 1;
+}
+
 } // namespace parsearch::io::detail
 
 namespace parsearch::io {
@@ -108,6 +125,7 @@ PARSEARCH_IO_INLINE textbook_plan textbook_of(exported_plan const& p, std::strin
     auto const& tensor = p.plan.tensor_parallel;
     if (!tensor.empty()) out.tensor = tensor.front();
     else out.tensor = detail::tensor_of(p, stages);
+    if (tensor.empty() && out.experts == 1 && out.context == 1) out.experts = detail::experts_over(p, stages, out.tensor);
     for (std::size_t s = 0; s < tensor.size(); ++s)
         if (tensor[s] != out.tensor)
             throw wrong("stage ", s, " has tensor parallelism of ", tensor[s], ", stage 0 of ", out.tensor, ": it must be one number");

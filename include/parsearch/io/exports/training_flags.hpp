@@ -1,30 +1,12 @@
 #pragma once
 /// Plans as command lines and configurations of training programs: Megatron-LM, torchtitan, DeepSpeed. See docs/run.md for what each cannot say.
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <ostream>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/io/exports/exported_plan.hpp>
-#include <parsearch/io/exports/textbook_plan.hpp>
-#include <parsearch/ops/operation.hpp>
 
 namespace parsearch::io {
-
-namespace detail {
-
-[[nodiscard]] inline bool has_type(exported_plan const& p, ops::dtype type) {
-    return std::ranges::any_of(p.graph.operations,
-                               [&](auto const& op) { return std::ranges::any_of(op.weights, [&](auto const& w) { return w.type == type; }); });
-}
-
-} // namespace detail
 
 /// Writes a textbook plan of a transformer as flags of Megatron-LM's training programs (core 0.14). Throws `invalid_input` where `textbook_of`
 /// does, on inference, orders other than 1F1B, gradients or parameters that are shared by several stages' groups, sharing within nodes, states

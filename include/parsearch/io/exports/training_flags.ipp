@@ -1,35 +1,22 @@
 #pragma once
 // Plans as command lines and configurations of training programs: Megatron-LM, torchtitan, DeepSpeed. See docs/run.md for what each cannot say.
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include <parsearch/core/error.hpp>
+#include <parsearch/io/exports/flags_file.hpp>
+#include <parsearch/io/exports/textbook_plan.hpp>
 #include <parsearch/io/exports/training_flags.hpp>
 #include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
-
-namespace parsearch::io::detail {
-
-/// A file of flags, one a line: what a shell passes on by $(grep -v '^#' file).
-class flags_file {
-  public:
-    template <class... Value> void add(std::string_view flag, Value const&... value) {
-        out_ += flag;
-        (void)(..., (out_ += text(' ', value)));
-        out_ += '\n';
-    }
-    void note(std::string_view what) { out_ += text("# ", what, '\n'); }
-
-    void write(std::ostream& out) const {
-        out << out_;
-        if (!out) throw invalid_input("flags of ", out_.size(), " bytes cannot be written: the stream has failed");
-    }
-
-  private:
-    std::string out_;
-};
-
-} // namespace parsearch::io::detail
 
 namespace parsearch::io::detail {
 
