@@ -203,11 +203,11 @@ void add_general(CLI::App& app, raw_command& raw) {
         app, "-p,--profile", input, "FILE|NAME",
         "measured kernels, to be used before the roofline: a profile, a file of FlexNet's measures, or the name of one of cuda_profiler/profiles",
         text(raw.asked.profile), "none");
-    tools::add_text(
-        app, "--rerun", input, "FILE",
-        "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
-        "only --out, --diff, --explain, --quiet, --memory and, where the files have moved, --model, --cluster, --profile and --rules go with it",
-        text(raw.rerun));
+    tools::add_text(app, "--rerun", input, "FILE",
+                    "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
+                    "only --out, --export, --diff, --explain, --failures, --quiet, --memory and, where the files have moved, --model, --cluster, "
+                    "--profile and --rules go with it",
+                    text(raw.rerun));
     tools::add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start",
                     text(raw.search), "portfolio");
     tools::add_text(app, "-t,--time", search, "TIME",

@@ -27,6 +27,7 @@ std::vector<wanted_export> read_exports(std::vector<std::string> const& given, s
         auto const name = one.substr(0, split);
         auto const* const runtime = ps::io::find_runtime(name);
         if (!runtime && name != flexnet) throw ps::invalid_input("--export is '", name, "': must be one of ", names_of_runtimes());
+        if (!runtime) require_flexnet();
         auto const file = split == std::string::npos ? std::string(runtime ? runtime->file : flexnet_default) : one.substr(split + 1);
         if (file.empty() || file == "." || file == ".." || file.find('/') != std::string::npos)
             throw ps::invalid_input("--export ", one, ": the file is '", file, "': must be a name in the folder of --out");

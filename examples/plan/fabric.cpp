@@ -139,9 +139,10 @@ void fail_wires(request const& asked, inputs const& given, planned& made, std::s
     auto const& o = ps::io::read_fabric(asked.cluster.substr(ps::io::fabric_prefix.size())).options;
     auto const servers = ps::io::servers_of(o);
     auto routes = ps::io::paths_of(o);
-    if (routes.policy == ps::fabric::routing::coin_change) {
+    bool const other_paths = routes.policy == ps::fabric::routing::coin_change;
+    if (other_paths) {
         routes.policy = ps::fabric::routing::shortest;
-        made.notes.emplace_back("after the failure of a wire messages take shortest paths: a circulant without one is none, which coin_change needs");
+        made.notes.emplace_back("failures of wires are compared on shortest paths: coin_change needs a circulant, which one without a wire is not");
     }
     auto const& plan = made.plan->plan;
     auto const time_on = [&](ps::fabric::network const& left) {
@@ -155,8 +156,10 @@ void fail_wires(request const& asked, inputs const& given, planned& made, std::s
         return simulator.simulate(plan.how, plan.strategy);
     };
     auto const& network = *given.cluster.network;
-    made.failures = ps::fabric::summary_of(ps::fabric::single_wire_failures(network, servers.interface.rate, time_on, stop), network.links.size(),
-                                           made.figures().time);
+    // A tree in the place of a wiring has one interface per server, of a rate of its own.
+    auto const wire = given.to_wire && network.switches > 0 ? network.links.front().each.rate : servers.interface.rate;
+    auto const before = other_paths ? time_on(network) : made.figures().time;
+    made.failures = ps::fabric::summary_of(ps::fabric::single_wire_failures(network, wire, time_on, stop), network.links.size(), before);
 }
 
 } // namespace plan

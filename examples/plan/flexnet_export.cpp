@@ -1,5 +1,7 @@
 #include "flexnet_export.hpp"
 
+#include <parsearch/core/error.hpp>
+
 #ifdef PARSEARCH_WITH_FLATBUFFERS
 #include <sstream>
 #include <utility>
@@ -12,6 +14,8 @@
 namespace plan {
 
 #ifdef PARSEARCH_WITH_FLATBUFFERS
+void require_flexnet() {}
+
 flexnet_file flexnet_task_graph(request const& asked, inputs const& given, planned const& made) {
     auto const& chosen = made.plan->on_all();
     if (!chosen.plan.how.plain())
@@ -25,9 +29,15 @@ flexnet_file flexnet_task_graph(request const& asked, inputs const& given, plann
     return {.content = std::move(out).str(), .losses = std::move(made_of.losses)};
 }
 #else
+void require_flexnet() {
+    throw ps::invalid_input(
+        "--export flexnet: this program was built without FlatBuffers: install libflatbuffers-dev and flatbuffers-compiler (Debian, Ubuntu), or "
+        "FlatBuffers and flatc, and configure again");
+}
+
 flexnet_file flexnet_task_graph(request const&, inputs const&, planned const&) {
-    throw ps::invalid_input("this program was built without FlatBuffers: install libflatbuffers-dev and flatbuffers-compiler (Debian, Ubuntu), or "
-                            "FlatBuffers and flatc, and configure again");
+    require_flexnet();
+    return {};
 }
 #endif
 

@@ -1,6 +1,9 @@
 #pragma once
 // Plans for FlexNet, the simulator of TopoOpt.
 
+#include <string>
+#include <vector>
+
 #include "planner.hpp"
 
 namespace plan {
@@ -11,6 +14,9 @@ struct flexnet_file {
     std::string content{};
     std::vector<std::string> losses{};
 };
+// Throws invalid_input where the program was built without FlatBuffers.
+void require_flexnet();
+
 [[nodiscard]] flexnet_file flexnet_task_graph(request const& asked, inputs const& given, planned const& made);
 
 } // namespace plan

@@ -34,6 +34,9 @@ void prepare_folder(request const& asked, inputs const& given);
 // time, 1.234 GB; 61,340 $".
 [[nodiscard]] std::string summary_of_network(std::string const& cluster, ps::fabric::network const& network, planned const& made);
 
+// "server 3 - switch 1".
+[[nodiscard]] std::string ends_of(ps::fabric::network const& network, std::uint32_t link);
+
 // The rounds in which fabric and strategy were made for each other; the first that found the plan is the one chosen.
 [[nodiscard]] std::vector<ps::io::report_round> rounds_of(planned const& made);
 

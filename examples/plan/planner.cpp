@@ -552,9 +552,18 @@ static void conclude(request const& asked, inputs const& given, ps::picoseconds 
         made.left_out.emplace_back("what computing time rests on takes more memory than there is; --memory may allow more");
     }
     add_network(given, made);
-    if (asked.failures && !stop.stop_requested()) {
+    if (asked.failures) {
+        constexpr auto what = "what failures of wires do";
         tools::deadline const limit(stop, time_beside(asked));
-        fail_wires(asked, given, made, limit.token());
+        try {
+            unless_cut(what, asked, made, stop, [&] {
+                ps::require_running(stop);
+                fail_wires(asked, given, made, limit.token());
+                return true;
+            });
+        } catch (ps::invalid_input const& e) {
+            made.left_out.push_back(ps::text(what, ": ", e.what()));
+        }
     }
     add_notes(asked, made);
 }

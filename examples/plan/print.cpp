@@ -334,15 +334,17 @@ std::string summary_of_network(std::string const& cluster, ps::fabric::network c
     return out;
 }
 
+std::string ends_of(ps::fabric::network const& network, std::uint32_t link) {
+    return fmt::format("{} - {}", vertex_name(network, network.links[link].a), vertex_name(network, network.links[link].b));
+}
+
 std::string summary_of_failures(ps::fabric::network const& network, planned const& made) {
     auto const& f = *made.failures;
-    auto out = f.tried == f.links ? fmt::format("any one of {} links loses a wire", f.links)
-                                  : fmt::format("one of {} links loses a wire, {} of them tried in the time", f.links, f.tried);
-    if (f.worst_link) {
-        auto const& link = network.links[*f.worst_link];
-        out += fmt::format(": {:.3f} times as long in the mean, {:.3f} at worst, {} - {}", f.mean, f.worst, vertex_name(network, link.a),
-                           vertex_name(network, link.b));
-    }
+    if (f.links == 0) return "there is no link";
+    auto out = f.tried == f.links
+                   ? (f.links == 1 ? std::string("the only link loses a wire") : fmt::format("any one of {} links loses a wire", f.links))
+                   : fmt::format("one of {} links loses a wire, {} of them tried in the time", f.links, f.tried);
+    if (f.worst_link) out += fmt::format(": {:.3f} times as long in the mean, {:.3f} at worst, {}", f.mean, f.worst, ends_of(network, *f.worst_link));
     if (f.cut_off > 0)
         out += fmt::format("{}{} cut servers off", f.worst_link ? "; " : ": ", f.cut_off == f.tried ? "all" : fmt::format("{} of them", f.cut_off));
     return out;

@@ -572,7 +572,7 @@ class Plans(Folder):
         def check(value, rule, place):
             rule = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else rule
             if isinstance(value, dict) and "properties" in rule:
-                self.assertEqual(set(value) | ({"pin", "forbid", "regular", "replicas"} if place == "run" else set()), set(rule["properties"]), place)
+                self.assertEqual(set(value) | ({"pin", "forbid", "regular", "replicas", "failures"} if place == "run" else set()), set(rule["properties"]), place)
                 for name, member in value.items():
                     check(member, rule["properties"][name], f"{place}.{name}")
             if isinstance(value, list):
@@ -809,10 +809,11 @@ class Fabrics(Folder):
                 self.assertAlmostEqual(failures["mean"], float(said[2]), delta=6e-4)
                 self.assertAlmostEqual(failures["worst"], float(said[3]), delta=6e-4)
                 self.assertGreaterEqual(failures["worst"], failures["mean"])
+                self.assertIn(" at worst, " + failures["where"] + "\n", out)
         # One interface each: all are cut off.
         out, _ = plan("--model", GPT, "--fabric", "ideal_switch", "--servers", 8, "--degree", 1, "--search", "none", "--failures", "--out", self.path / "a")
         self.assertIn("\nfailures any one of 8 links loses a wire: all cut servers off\n", out)
-        self.assertEqual(self.load("a", "run.json")["failures"], {"links": 8, "tried": 8, "cut_off": 8, "mean": 1, "worst": 1})
+        self.assertEqual(self.load("a", "run.json")["failures"], {"links": 8, "tried": 8, "cut_off": 8, "mean": "none", "worst": "none", "where": ""})
         plan(*asked[:2], "--fabric", "circulant", *self.SERVERS, "--routing", "coin_change", "--search", "none", "--out", self.path / "b")
         self.assertNotIn("failures", self.load("b", "run.json"))
         _, error = plan("--model", GPT, "--cluster", "1x2xp100", "--failures", code=2)

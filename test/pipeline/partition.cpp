@@ -119,8 +119,15 @@ TEST_CASE("partition: what the clock ended, its numbers of evaluations and of es
         CHECK(repeated.best.how == timed.best.how);
         CHECK(repeated.best.strategy == timed.best.strategy);
     }
-    CHECK(estimated.size() > 1); // the clock ended some among the estimates
-    std::uint64_t divisions = 1;
+    std::uint64_t divisions = 0;
+    (void)pipeline::partition(problem, {}, unused, {.evaluations = 2}, [&](pipeline::estimated_pipelines const& e) { divisions = e.divisions; });
+    CHECK(*estimated.begin() < divisions); // the clock ended some among the estimates
+    // One evaluation is not spent before there is one, but the clock ends estimates all the same.
+    (void)pipeline::partition(problem, {}, unused, {.evaluations = 1},
+                              [&](pipeline::estimated_pipelines const& e) { CHECK(e.divisions == divisions); });
+    (void)pipeline::partition(problem, {}, unused, {.time = std::chrono::nanoseconds{1}, .evaluations = 1},
+                              [&](pipeline::estimated_pipelines const& e) { CHECK(e.divisions < divisions); });
+    divisions = 1;
     auto const none =
         pipeline::partition(problem, {}, unused, {.estimates = 0}, [&](pipeline::estimated_pipelines const& e) { divisions = e.divisions; });
     CHECK(divisions == 0);

@@ -106,9 +106,9 @@ struct partition_fn {
 
         [[nodiscard]] bool over() {
             if (ended_) return true;
-            auto const why = kernel_.due();
-            bool const unspent = why == stop_reason::evaluation_budget && kernel_.stats().evaluations == 0; // of one: it is due from the start
-            if (!unspent) ended_ = why;
+            if (options_.evaluations != 1 || kernel_.stats().evaluations > 0) ended_ = kernel_.due();
+            else if (options_.stop.stop_requested()) ended_ = stop_reason::stop_requested; // the kernel takes one for spent from the start
+            else if (options_.time && kernel_.elapsed() >= *options_.time) ended_ = stop_reason::time_budget;
             return ended_.has_value();
         }
 

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <parsearch/core/error.hpp>
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/models/mlp.hpp>
@@ -58,18 +59,29 @@ TEST_CASE("vLLM: engines of several devices, in stages") {
     std::string notes;
     CHECK(written(problem, 2, 4, {.tensor = 2}, &notes) == "--tensor-parallel-size 2\n--pipeline-parallel-size 2\n--data-parallel-size 2\n"
                                                            "--max-num-seqs 16\n--dtype float32\n--gpu-memory-utilization 0.9\n");
-    CHECK(notes == "# vLLM, gpt on 2x4: vllm serve MODEL $(grep -v '^#' FILE)\n# it divides samples into micro-batches by itself\n");
+    CHECK(notes == "# vLLM, gpt on 2x4: vllm serve MODEL $(grep -v '^#' FILE)\n"
+                   "# not said: --max-model-len, and --max-num-batched-tokens of a prefill, which its passes may not exceed\n"
+                   "# it divides samples into micro-batches by itself\n"
+                   "# over nodes of 4 devices: --distributed-executor-backend ray on a cluster of Ray\n");
     auto half = step;
     half.type = ops::dtype::bf16;
     CHECK(written(problem_of(models::gpt(half)), 1, 1, {.tensor = 4}) ==
           "--tensor-parallel-size 4\n--pipeline-parallel-size 1\n--data-parallel-size 2\n--max-num-seqs 16\n--dtype bfloat16\n"
-          "--gpu-memory-utilization 0.9\n");
+          "--gpu-memory-utilization 0.9\n--data-parallel-size-local 1\n");
     half.type = ops::dtype::f16;
     half.sequence = 16; // a prefill
     half.cached = 0;
     CHECK(written(problem_of(models::gpt(half)), 1, 1, {.tensor = 8}) ==
           "--tensor-parallel-size 8\n--pipeline-parallel-size 1\n--data-parallel-size 1\n--max-num-seqs 32\n--dtype float16\n"
           "--gpu-memory-utilization 0.9\n");
+}
+
+TEST_CASE("vLLM: the memory that it may use") {
+    auto const cluster = topology::nodes({.count = 1, .gpus_per_node = 4, .device = topology::h100_sxm});
+    sim::simulation_options options{.training = false};
+    options.memory_kept_free = 0.07;
+    auto const problem = make_problem(models::gpt(step), cluster, cost::roofline{cluster}, {.simulation = options});
+    CHECK(written(problem, 1, 1, {.tensor = 4}).ends_with("--gpu-memory-utilization 0.93\n"));
 }
 
 TEST_CASE("vLLM: stages of different numbers of layers are told beside") {
@@ -95,19 +107,40 @@ TEST_CASE("vLLM: experts over all devices of a stage") {
                                                  .cached = 15}));
     auto const flags = written(problem, 1, 1, {.tensor = 1, .experts = 8});
     CHECK(flags.find("--data-parallel-size 8\n--enable-expert-parallel\n--max-num-seqs 4\n") != std::string::npos);
-    // A strategy of which nobody says what it is.
-    auto const part = pipeline::micro_batch_problem(problem, 1);
-    std::ostringstream unnamed;
-    write_vllm_flags(unnamed, {.graph = part.graph(),
-                               .topology = problem.topology(),
-                               .plan = {.how = pipeline::unpipelined(problem.graph()), .strategy = space::expert_parallel(problem.graph(), 8, 8)},
-                               .options = problem.options()});
-    CHECK(unnamed.str().ends_with(flags));
     CHECK(written(problem, 1, 1, {.tensor = 8}).find("expert") == std::string::npos);
     CHECK(refused(problem, 1, 1, {.tensor = 1, .experts = 4}) ==
           "vLLM takes no such plan: experts are split over 4 of the 8 devices of a stage: it splits them over all, or with one replica as other "
           "layers, must be 8");
     CHECK(refused(problem, 1, 1, {.tensor = 2}).find("experts are split over 1 of the 8 devices of a stage") != std::string::npos);
+}
+
+TEST_CASE("vLLM: degrees of a strategy that has no name") {
+    for (std::int64_t const sequence : {1, 16}) {
+        INFO("sequence ", sequence);
+        auto const problem = problem_of(models::moe({.layers = 2,
+                                                     .hidden = 32,
+                                                     .heads = 8,
+                                                     .kv_heads = 8,
+                                                     .feed_forward = 64,
+                                                     .experts = 8,
+                                                     .sequence = sequence,
+                                                     .vocabulary = 64,
+                                                     .batch = 64,
+                                                     .inference = true,
+                                                     .cached = sequence > 1 ? 0 : 15}));
+        auto const part = pipeline::micro_batch_problem(problem, 1);
+        for (auto const by : {space::neighbour_split{.experts = 8}, {.tensor = 2, .experts = 8}, {.tensor = 8}}) {
+            std::ostringstream out;
+            write_vllm_flags(out,
+                             {.graph = part.graph(),
+                              .topology = problem.topology(),
+                              .plan = {.how = pipeline::unpipelined(part.graph()), .strategy = space::split_among_neighbours(part.graph(), 8, by)},
+                              .options = problem.options()});
+            CHECK(out.str().find(text("--tensor-parallel-size ", by.tensor, "\n")) != std::string::npos);
+            CHECK((out.str().find("--enable-expert-parallel\n") != std::string::npos) == (by.experts > 1));
+            CHECK(out.str().find(text("--max-num-seqs ", 64 * by.tensor / 8, "\n")) != std::string::npos);
+        }
+    }
 }
 
 TEST_CASE("vLLM: what it does not serve") {

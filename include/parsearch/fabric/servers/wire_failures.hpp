@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stop_token>
@@ -17,10 +18,11 @@
 
 namespace parsearch::fabric {
 
-/// `n` after one wire of link number `link` has failed. A link is as many wires as its rate is times `wire`, the rate of one interface: it loses one,
-/// and is gone where it has no other. Rings whose neighbours it joined, as the only link between these, are given up where another ring of the same
-/// servers is left; else their messages take the way round. Switches that servers no longer reach are gone, too. Nothing where servers are cut off
-/// from others. Throws `invalid_input` where there is no such link, or `wire` is not positive. Complexity: that of `validate`.
+/// `n` after one wire of link number `link` has failed. A link is as many wires as its rate is times `wire`, the rate of one interface, to the
+/// nearest number: it loses one, and is gone where it has no other. Rings whose neighbours it joined, as the only link between these, are given up
+/// where another ring of the same servers is left; else their messages take the way round. Switches that servers no longer reach are gone, too.
+/// Nothing where servers are cut off from others. Throws `invalid_input` where there is no such link, or `wire` is not positive. Complexity: that of
+/// `validate`.
 [[nodiscard]] std::optional<network> without_wire(network const& n, std::uint32_t link, bandwidth wire);
 
 /// A link that has lost a wire.

@@ -8,10 +8,10 @@
 
 namespace parsearch::io {
 
-/// Writes a textbook plan of a transformer's inference as flags of `vllm serve` (0.11). Its engines are the replicas, each takes the samples of one
-/// at once. Throws `invalid_input` where `textbook_of` does, on training, context parallelism, several stages on a group, experts that are split over
-/// some of the devices of a stage alone, or not at all beside other replicas, and weights of f64. Source: vllm/engine/arg_utils.py,
-/// docs/serving/expert_parallel_deployment.md; for stages vllm/distributed/utils.py (`get_pp_indices`).
+/// Writes a textbook plan of a transformer's inference as flags of `vllm serve` (0.11), whose engines are the replicas. Notes tell what flags do not:
+/// lengths, layers of stages, how several nodes are started. Throws `invalid_input` where `textbook_of` does, on training, context parallelism,
+/// several stages on a group, experts that are split over some of the devices of a stage alone, or not at all beside other replicas, and weights of
+/// f64. Source: vllm/engine/arg_utils.py, docs/serving/expert_parallel_deployment.md; for stages vllm/distributed/utils.py (`get_pp_indices`).
 void write_vllm_flags(std::ostream& out, exported_plan const& p);
 
 } // namespace parsearch::io

@@ -2,6 +2,8 @@
 // Plans of inference as command lines of what serves: vLLM. See docs/run.md for what it cannot say.
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,7 +11,19 @@
 #include <parsearch/io/exports/flags_file.hpp>
 #include <parsearch/io/exports/serving_flags.hpp>
 #include <parsearch/io/exports/textbook_plan.hpp>
+#include <parsearch/ops/operation.hpp>
 #include <parsearch/space/textbook/expert_parallel.hpp>
+
+namespace parsearch::io::detail {
+
+/// Of a micro-batch. Not `textbook_plan::samples`: a mixture may have tokens of several sequences in one. Precondition: some operator is attention.
+[[nodiscard]] inline std::int64_t sequences_of(exported_plan const& p) {
+    auto const attention = std::ranges::find(p.graph.operations, ops::work_class::attention, &ops::operation::work);
+    auto const samples = std::ranges::find(attention->dims, ops::dim_kind::sample, &ops::dim::kind);
+    return samples != attention->dims.end() ? samples->extent : 1;
+}
+
+} // namespace parsearch::io::detail
 
 namespace parsearch::io {
 
@@ -33,21 +47,30 @@ PARSEARCH_IO_INLINE void write_vllm_flags(std::ostream& out, exported_plan const
     flags.add("--pipeline-parallel-size", t.groups);
     flags.add("--data-parallel-size", t.data);
     if (mixture && t.experts > 1) flags.add("--enable-expert-parallel");
-    // Not `t.samples`: a mixture may have tokens of several sequences in one.
-    auto const tokens = std::ranges::find(p.graph.operations, ops::work_class::source, &ops::operation::work);
-    flags.add("--max-num-seqs", tokens->outputs.front().axes.front().extent * p.plan.how.micro_batches / t.data);
+    auto const sequences = detail::sequences_of(p) * p.plan.how.micro_batches;
+    if (sequences % t.data != 0) throw wrong(sequences, " sequences on ", t.data, " replicas: must be whole ones on each");
+    flags.add("--max-num-seqs", sequences / t.data);
+    flags.note("not said: --max-model-len, and --max-num-batched-tokens of a prefill, which its passes may not exceed");
     using ops::dtype;
     if (detail::has_type(p, dtype::f64)) throw wrong("weights are f64: it has float32 at most");
     auto const type = detail::has_type(p, dtype::bf16) ? "bfloat16" : detail::has_type(p, dtype::f16) ? "float16" : "float32";
     flags.add("--dtype", type);
     if (detail::has_type(p, dtype::i8)) flags.note("weights of i8 are of the model's own quantization, not of these flags");
-    flags.add("--gpu-memory-utilization", 1 - p.options.memory_kept_free);
+    flags.add("--gpu-memory-utilization", std::round(1e4 * (1 - p.options.memory_kept_free)) / 1e4);
     if (std::ranges::any_of(t.layers, [&](auto n) { return n != t.layers.front(); })) {
         std::string layers;
         for (auto const n : t.layers) layers += text(layers.empty() ? "" : ",", n);
         flags.note(text("stages have different numbers of layers: export VLLM_PP_LAYER_PARTITION=", layers));
     }
     if (t.groups > 1) flags.note("it divides samples into micro-batches by itself");
+    if (auto const node = static_cast<std::uint32_t>(detail::node_size(p)); node < p.topology.size()) {
+        if (t.groups == 1 && t.data > 1 && node % t.tensor == 0) {
+            flags.add("--data-parallel-size-local", node / t.tensor);
+            flags.note("on each node: with --data-parallel-address of the first, on the others --headless and --data-parallel-start-rank, too");
+        } else {
+            flags.note(text("over nodes of ", node, " devices: --distributed-executor-backend ray on a cluster of Ray"));
+        }
+    }
     flags.write(out);
 }
 

@@ -45,9 +45,8 @@ inline void refuse_no_layers(textbook_plan const& t, std::string_view runtime) {
 } // namespace detail
 
 /// The numbers of a plan. Throws `invalid_input` naming the first operator whose configuration is not that of the strategy which the numbers stand
-/// for (`space::split_among_neighbours` on the devices of its stage), or where stages differ in it or
-/// in computing again, a stage begins within a layer, or a replica has a part of a sample. `runtime`: for messages. Complexity: linear in operators
-/// and shards.
+/// for (`space::split_among_neighbours` on the devices of its stage), or where stages differ in their degree of tensor parallelism or in computing
+/// again, a stage begins within a layer, or a replica has a part of a sample. `runtime`: for messages. Complexity: linear in operators and shards.
 [[nodiscard]] textbook_plan textbook_of(exported_plan const& p, std::string_view runtime);
 
 } // namespace parsearch::io

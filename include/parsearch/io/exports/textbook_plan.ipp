@@ -3,6 +3,7 @@
 
 #include <parsearch/io/exports/device_mesh.hpp>
 #include <parsearch/io/exports/textbook_plan.hpp>
+#include <parsearch/space/textbook/expert_parallel.hpp>
 #include <parsearch/space/textbook/neighbour_split.hpp>
 #include <parsearch/space/textbook/tensor_parallel.hpp>
 
@@ -80,13 +81,14 @@ PARSEARCH_IO_INLINE bool runs_alike(space::configuration const& a, space::config
 
 PARSEARCH_IO_INLINE std::uint32_t tensor_of(exported_plan const& p, std::vector<exported_stage> const& stages) {
     auto const devices = static_cast<std::uint32_t>(p.topology.size() / p.plan.how.launching().groups());
+    auto const of_mixture = space::has_experts(p.graph); // whose experts may be split beside
     auto const first_other = [&](std::uint32_t tensor, std::uint32_t const* only) -> std::uint32_t const* {
         auto const wanted = space::tensor_parallel(p.graph, devices, tensor);
         for (auto const& stage : stages)
             for (auto const& op : stage.operators) {
                 auto c = wanted[op];
                 c.start += stage.mesh.first;
-                if ((!only || only == &op) && !runs_alike(p.plan.strategy[op], c)) return &op;
+                if (!of_mixture[op] && (!only || only == &op) && !runs_alike(p.plan.strategy[op], c)) return &op;
             }
         return nullptr;
     };

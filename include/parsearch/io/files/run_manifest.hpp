@@ -148,16 +148,16 @@ inline constexpr auto described<run_pipelines> =
 /// What the plan takes after the failure of one wire of its fabric: `fabric::failure_summary`.
 struct run_failures {
     std::uint32_t links = 0, tried = 0, cut_off = 0;
-    double mean = 1, worst = 1;
+    std::optional<double> mean{}, worst{}; ///< nothing where all that were tried cut servers off
+    std::string where{};                   ///< the ends of the worst
     friend bool operator==(run_failures const&, run_failures const&) = default;
 };
 template <>
-inline constexpr auto described<run_failures> =
-    boost::hana::make_tuple(field("links", &run_failures::links, "of the network"),
-                            field("tried", &run_failures::tried, "of these, each without one wire"),
-                            field("cut_off", &run_failures::cut_off, "of those tried, whose failure cuts servers off"),
-                            field("mean", &run_failures::mean, "how many times as long an iteration takes, of the others"),
-                            field("worst", &run_failures::worst, "of these, the one that takes longest"));
+inline constexpr auto described<run_failures> = boost::hana::make_tuple(
+    field("links", &run_failures::links, "of the network"), field("tried", &run_failures::tried, "of these, each without one wire"),
+    field("cut_off", &run_failures::cut_off, "of those tried, whose failure cuts servers off"),
+    field("mean", &run_failures::mean, "how many times as long an iteration takes, of the others"),
+    field("worst", &run_failures::worst, "of these, the one that takes longest"), field("where", &run_failures::where, "the ends of that link"));
 
 /// How blocks that repeat were planned alike.
 struct run_regular {
