@@ -59,13 +59,17 @@ ps::search_result<ps::space::flat_strategy, ps::picoseconds> search_round(reques
 
 } // namespace
 
+std::optional<ps::io::asked_fabric> fabric_of(std::string_view cluster) {
+    if (!cluster.starts_with(ps::io::fabric_prefix)) return std::nullopt;
+    return ps::io::read_fabric(cluster.substr(ps::io::fabric_prefix.size()));
+}
+
 std::optional<ps::io::asked_fabric> fabric_to_wire(request const& asked) {
-    if (!asked.cluster.starts_with(ps::io::fabric_prefix)) return std::nullopt;
-    auto out = ps::io::read_fabric(asked.cluster.substr(ps::io::fabric_prefix.size()));
-    if (out.entry->make) return std::nullopt;
-    auto const name = out.entry->name;
-    if (out.options.rounds < 1 || out.options.rounds > 1'000'000)
-        throw ps::invalid_input("fabric ", name, ": option 'rounds' is ", out.options.rounds, ": must be from 1 to 1000000");
+    auto const out = fabric_of(asked.cluster);
+    if (!out || out->entry->make) return std::nullopt;
+    auto const name = out->entry->name;
+    if (out->options.rounds < 1 || out->options.rounds > 1'000'000)
+        throw ps::invalid_input("fabric ", name, ": option 'rounds' is ", out->options.rounds, ": must be from 1 to 1000000");
     if (!asked.search) throw ps::invalid_input("fabric ", name, ": is wired for what a search finds, and there is none: say --search");
     if (std::holds_alternative<ps::rewrite::joint_options>(*asked.search))
         throw ps::invalid_input("fabric ", name, ": search joint changes operators, which a wiring is made for: must be another");
@@ -136,7 +140,7 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
 }
 
 void fail_wires(request const& asked, inputs const& given, planned& made, std::stop_token const& stop) {
-    auto const& o = ps::io::read_fabric(asked.cluster.substr(ps::io::fabric_prefix.size())).options;
+    auto const o = fabric_of(asked.cluster)->options;
     auto const servers = ps::io::servers_of(o);
     auto routes = ps::io::paths_of(o);
     bool const other_paths = routes.policy == ps::fabric::routing::coin_change;

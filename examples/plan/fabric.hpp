@@ -3,10 +3,14 @@
 
 #include <optional>
 #include <stop_token>
+#include <string_view>
 
 #include "planner.hpp"
 
 namespace plan {
+
+// The fabric that `cluster` names, "fabric:NAME,key=value,..."; nothing where it is none.
+[[nodiscard]] std::optional<ps::io::asked_fabric> fabric_of(std::string_view cluster);
 
 // The fabric that `asked` wants wired for the model, where it does. Throws invalid_input where what else is asked for does not go with that, or no
 // rerun can repeat the run.

@@ -103,13 +103,13 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
         said.seconds = p.stats.seconds;
         said.reason = p.reason;
     }
-    if (auto const& f = made.failures) m.failures = ps::io::run_failures{.links = f->links, .tried = f->tried, .cut_off = f->cut_off};
-    if (m.failures && made.failures->worst_link) {
-        auto const& f = *made.failures;
-        m.failures->mean = f.mean;
-        m.failures->worst = f.worst;
-        m.failures->where = ends_of(*given.cluster.network, *f.worst_link);
-    }
+    if (auto const& f = made.failures)
+        m.failures = ps::io::run_failures{.links = f->links,
+                                          .tried = f->tried,
+                                          .cut_off = f->cut_off,
+                                          .mean = f->mean,
+                                          .worst = f->worst,
+                                          .where = f->worst_link ? ends_of(*given.cluster.network, *f->worst_link) : std::string()};
     for (auto const& f : shown_rows(made)) m.strategies.push_back(run_figures_of(f));
     m.files = std::move(files);
     return m;

@@ -8,7 +8,8 @@
 
 #include <parsearch/flexnet/export_plan.hpp>
 #include <parsearch/io/flatbuffers/task_graph_file.hpp>
-#include <parsearch/io/names/fabric_name.hpp>
+
+#include "fabric.hpp"
 #endif
 
 namespace plan {
@@ -20,7 +21,7 @@ flexnet_file flexnet_task_graph(request const& asked, inputs const& given, plann
     auto const& chosen = made.plan->on_all();
     if (!chosen.plan.how.plain())
         throw ps::invalid_input("FlexNet knows no micro-batches, stages or shared states: --space.pipelines false plans without");
-    auto const paths = [&] { return ps::io::paths_of(ps::io::read_fabric(asked.cluster.substr(ps::io::fabric_prefix.size())).options); };
+    auto const paths = [&] { return ps::io::paths_of(fabric_of(asked.cluster)->options); };
     auto const& network = given.cluster.network;
     auto made_of = network ? ps::flexnet::export_plan(chosen.problem, chosen.plan.strategy, *network, ps::fabric::path_table(*network, paths()))
                            : ps::flexnet::export_plan(chosen.problem, chosen.plan.strategy);

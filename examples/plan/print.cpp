@@ -19,9 +19,9 @@
 #include <parsearch/fabric/network/hops.hpp>
 #include <parsearch/io/display/differences.hpp>
 #include <parsearch/io/display/listing.hpp>
-#include <parsearch/io/names/fabric_name.hpp>
 #include <parsearch/models/summary.hpp>
 
+#include "fabric.hpp"
 #include "tools/streams.hpp"
 #include "tools/units.hpp"
 
@@ -307,9 +307,10 @@ std::optional<std::string> summary_of_error(ps::topology::cluster const& cluster
 
 // "; 2 of 3 interfaces used" where servers are joined with each other and have some left.
 std::string unused_interfaces(std::string const& cluster, ps::fabric::network const& network) {
-    if (network.switches > 0 || !cluster.starts_with(ps::io::fabric_prefix)) return {};
+    auto const fabric = fabric_of(cluster);
+    if (network.switches > 0 || !fabric) return {};
     auto const used = ps::fabric::degrees_of(network.servers, network.links);
-    auto const degree = ps::io::read_fabric(cluster.substr(ps::io::fabric_prefix.size())).options.degree;
+    auto const degree = fabric->options.degree;
     auto const [least, most] = std::minmax_element(used.begin(), used.end());
     if (*least >= degree) return {};
     return fmt::format("; {} of {} interfaces used", *least == *most ? fmt::format("{}", *least) : fmt::format("{} to {}", *least, *most), degree);
@@ -344,7 +345,8 @@ std::string summary_of_failures(ps::fabric::network const& network, planned cons
     auto out = f.tried == f.links
                    ? (f.links == 1 ? std::string("the only link loses a wire") : fmt::format("any one of {} links loses a wire", f.links))
                    : fmt::format("one of {} links loses a wire, {} of them tried in the time", f.links, f.tried);
-    if (f.worst_link) out += fmt::format(": {:.3f} times as long in the mean, {:.3f} at worst, {}", f.mean, f.worst, ends_of(network, *f.worst_link));
+    if (f.worst_link)
+        out += fmt::format(": {:.3f} times as long in the mean, {:.3f} at worst, {}", *f.mean, *f.worst, ends_of(network, *f.worst_link));
     if (f.cut_off > 0)
         out += fmt::format("{}{} cut servers off", f.worst_link ? "; " : ": ", f.cut_off == f.tried ? "all" : fmt::format("{} of them", f.cut_off));
     return out;

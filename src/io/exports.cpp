@@ -4,6 +4,6 @@
 #include <parsearch/io/exports/jax_export.ipp>
 #include <parsearch/io/exports/link_ends.ipp>
 #include <parsearch/io/exports/pytorch_export.ipp>
-#include <parsearch/io/exports/textbook_plan.ipp>
 #include <parsearch/io/exports/serving_flags.ipp>
+#include <parsearch/io/exports/textbook_plan.ipp>
 #include <parsearch/io/exports/training_flags.ipp>

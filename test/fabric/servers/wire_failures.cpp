@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <random>
-#include <set>
 #include <stop_token>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include <parsearch/core/random.hpp>
-#include <parsearch/fabric/network/fat_tree_network.hpp>
 #include <parsearch/fabric/network/random_regular.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/fabric/servers/fabric_problem.hpp>

@@ -40,15 +40,14 @@ template <class F>
 [[nodiscard]] std::vector<wire_failure> single_wire_failures(network const& n, bandwidth wire, F&& time_on, std::stop_token const& stop = {}) {
     std::vector<wire_failure> out;
     auto const links = static_cast<std::uint32_t>(n.links.size());
-    auto const fail = [&](std::uint32_t link) {
-        auto const left = without_wire(n, link, wire);
-        out.push_back({link, left ? std::optional<picoseconds>(time_on(*left)) : std::nullopt});
-    };
     try { // the first, the middle, the quarters, and so on
         auto const all = std::bit_ceil(links);
         for (auto step = all; step > 0; step /= 2)
-            for (auto link = step == all ? 0 : step; link < links && !stop.stop_requested(); link += 2 * step) fail(link);
-    } catch (interrupted const&) { // the others are told
+            for (auto link = step == all ? 0 : step; link < links && !stop.stop_requested(); link += 2 * step) {
+                auto const left = without_wire(n, link, wire);
+                out.push_back({link, left ? std::optional<picoseconds>(time_on(*left)) : std::nullopt});
+            }
+    } catch (interrupted const&) { // those that were tried are told
     }
     std::ranges::sort(out, {}, &wire_failure::link);
     return out;
@@ -59,9 +58,8 @@ struct failure_summary {
     std::uint32_t links = 0;                   ///< of the network
     std::uint32_t tried = 0;                   ///< of these
     std::uint32_t cut_off = 0;                 ///< whose failure cuts servers off
-    double mean = 1;                           ///< how many times as long an iteration takes, of those that do not
-    double worst = 1;                          ///< of these
-    std::optional<std::uint32_t> worst_link{}; ///< nothing where all that were tried cut servers off
+    std::optional<double> mean{}, worst{};     ///< how many times as long an iteration takes, of the others; nothing where there are none
+    std::optional<std::uint32_t> worst_link{}; ///< that takes longest
     friend bool operator==(failure_summary const&, failure_summary const&) = default;
 };
 

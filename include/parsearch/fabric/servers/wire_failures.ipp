@@ -73,11 +73,11 @@ PARSEARCH_INLINE failure_summary summary_of(std::vector<wire_failure> const& fai
         }
         auto const times = static_cast<double>(f.time->count()) / static_cast<double>(time.count());
         sum += times;
-        if (out.worst_link && times <= out.worst) continue;
+        if (out.worst && times <= *out.worst) continue;
         out.worst = times;
         out.worst_link = f.link;
     }
-    if (out.tried > out.cut_off) out.mean = std::min(out.worst, sum / (out.tried - out.cut_off)); // rounded, equal ones are
+    if (out.worst) out.mean = std::min(*out.worst, sum / (out.tried - out.cut_off)); // rounded, equal ones are
     return out;
 }
 
