@@ -15,6 +15,7 @@
 #include <parsearch/ops/all_operators.hpp>
 
 #include <parsearch/graph/boost.hpp>
+#include <parsearch/graph/described_by.hpp>
 #include <parsearch/graph/fusion.hpp>
 #include <parsearch/graph/vector_graph.hpp>
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails when a header includes what stands above it, or a library that has no place in it; names another module's detail; or shares its name.
+"""Fails when a header includes what stands above it, or a library that has no place in it, or does not refuse wrong compilers; names another module's
+detail; or shares its name.
 
     check_floors.py <folder that holds parsearch/>
 """
@@ -45,6 +46,8 @@ FLOORS = {
 ALSO = {"search/additive/minimise.ipp": {"graph"}}
 # The only header outside the directories; it may include everything.
 UMBRELLA = "parsearch.hpp"
+# What refuses wrong compilers: all others include it, directly or not.
+GATE = "core/compiler.hpp"
 
 # Other libraries: the first pattern that matches an include says where it is allowed (directories, folders in them or single headers).
 # The standard library (no dot, no slash) is allowed everywhere; what matches no pattern only in io.
@@ -68,7 +71,7 @@ def included(header, root, text):
     """(line, path) of every include, as written between <>; a quoted neighbour as if it were."""
     text = re.sub(r"/\*.*?\*/", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.DOTALL)
     for number, line in enumerate(text.splitlines(), 1):
-        found = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        found = re.match(r'\s*#\s*include\s*([<"])([^>"\s]+)[>"]', line) # files have no spaces, the sentences of GATE do
         if not found:
             continue
         path = found[2]
@@ -136,6 +139,17 @@ def wrong_library(name, directory, path):
             return None if allowed & {directory, name, name.rpartition("/")[0]} else reason
 
 
+def beside_gate(root, headers):
+    """The headers that do not include GATE. None where there is no GATE."""
+    includes = {header.relative_to(root).as_posix(): {path for _, path in included(header, root, header.read_text(encoding="utf-8"))} for header in headers}
+    behind = {"parsearch/" + GATE} & includes.keys()
+    if not behind:
+        return []
+    while more := {name for name, paths in includes.items() if name not in behind and paths & behind}:
+        behind |= more
+    return sorted(includes.keys() - behind)
+
+
 def wrong_definitions(library, sources):
     """What is wrong with the .ipp files, each of which its header and one of the sources must include."""
     listed = [path for source in sources for _, path in included(source, library.parent, source.read_text(encoding="utf-8"))]
@@ -186,6 +200,8 @@ def check(root):
     for folder, names in held.items():
         if len(names) > MOST_HEADERS:
             errors.append(f"{folder.relative_to(library)}: {len(names)} headers, allowed are {MOST_HEADERS}")
+    errors += [f"{name.removeprefix('parsearch/')}: does not include {GATE}, directly or not"
+               for name in beside_gate(root, [header for header in headers if header.suffix == ".hpp"])]
     errors += wrong_definitions(library, sorted((root.parent / "src").rglob("*.cpp")))
     return errors, warnings, len(headers)
 

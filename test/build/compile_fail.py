@@ -7,6 +7,9 @@ A case holds two programs in one file:
 
     // expect: <regular expression that the diagnostics contain>     (one line or several, all must match)
     // max_lines: 25                                                 (optional; 25 is the default)
+    // max_columns: 600                                              (optional; of the longest line)
+    // errors: 1                                                     (optional; how many there are)
+    // flags: -fno-exceptions                                        (optional; of the wrong code, which may then be its own twin)
     #ifdef PARSEARCH_FAIL
     the wrong code
     #else
@@ -36,25 +39,34 @@ def check(case, command):
     with open(case, encoding="utf-8") as file:
         source = file.read()
     expected = re.findall(r"^// expect: *(.+?) *$", source, re.MULTILINE)
-    max_lines = int((re.findall(r"^// max_lines: *(\d+)", source, re.MULTILINE) or ["25"])[0])
+    flags = " ".join(re.findall(r"^// flags: *(.+?) *$", source, re.MULTILINE)).split()
+
+    def number(name, default=None):
+        found = re.search(rf"^// {name}: *(\d+)", source, re.MULTILINE)
+        return int(found[1]) if found else default
+
     if not expected:
         return ["the case has no line '// expect: <regular expression>'"]
-    if "PARSEARCH_FAIL" not in source:
+    if "PARSEARCH_FAIL" not in source and not flags:
         return ["the case has no variant under PARSEARCH_FAIL"]
 
     complaints = []
     status, output = compile_case(command, case)
     if status != 0:
         complaints.append("the twin does not compile:\n" + output)
-    status, output = compile_case(command, case, "-DPARSEARCH_FAIL")
+    status, output = compile_case(command, case, "-DPARSEARCH_FAIL", *flags)
     if status == 0:
         return complaints + ["the wrong code compiles"]
     for pattern in expected:
         if not re.search(pattern, output):
             complaints.append(f"the diagnostics do not contain '{pattern}':\n{output}")
     lines = len(output.splitlines())
-    if lines > max_lines:
-        complaints.append(f"the diagnostics have {lines} lines, allowed are {max_lines}:\n{output}")
+    if lines > (most := number("max_lines", 25)):
+        complaints.append(f"the diagnostics have {lines} lines, allowed are {most}:\n{output}")
+    if (longest := max(map(len, output.splitlines()), default=0)) > (most := number("max_columns", longest)):
+        complaints.append(f"the diagnostics have a line of {longest} columns, allowed are {most}:\n{output}")
+    if (errors := len(re.findall(r"\berror: ", output))) != (right := number("errors", errors)):
+        complaints.append(f"the diagnostics have {errors} errors, must have {right}:\n{output}")
     if not complaints:
         print(f"refused as expected, in {lines} lines:\n{output}", end="")
     return complaints

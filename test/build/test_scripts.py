@@ -99,6 +99,12 @@ class Floors(unittest.TestCase):
         self.refused("ops/a.ipp", "", "ops/a.ipp: is included 0 times in src", **(both | {"src/a.cpp": ""}))
         self.refused("ops/a.ipp", "", "ops/a.ipp: is included 2 times in src", **both, **{"src/io/b.cpp": both["src/a.cpp"]})
 
+    def test_gate(self):
+        gate = {"core/compiler.hpp": "#if 0\n#include <parsearch needs C++20: or later>\n#endif\n"}
+        line = "#include <parsearch/core/compiler.hpp>\n"
+        self.allowed("sim/a.hpp", "#include <parsearch/core/b.hpp>\n", **gate, **{"core/b.hpp": line})
+        self.refused("core/b.hpp", "#include <vector>\n", "core/b.hpp: does not include core/compiler.hpp", **gate, **{"sim/a.hpp": line})
+
     def test_quoted_neighbours(self):
         up = {"cost/b.hpp": ""}
         self.refused("ops/a.hpp", "#include \"../cost/b.hpp\"\n", "ops may not include cost", **up)
@@ -338,6 +344,12 @@ class CompileFail(unittest.TestCase):
         self.refused("do not contain 'too small'", "// expect: too small", wrong, "")
         self.refused("no line", "", wrong, "")
         self.refused("allowed are 2", "// expect: too big\n// max_lines: 2", wrong, "")
+        self.refused("a line of", "// expect: too big\n// max_columns: 20", wrong, "")
+        self.refused("2 errors, must have 1", "// expect: too big\n// errors: 1", wrong * 2, "")
+
+    def test_flags(self):
+        self.assertEqual(self.complaints("// expect: too big\n// errors: 1\n// flags: -DA -DB", "#if A && B\n#error too big\n#endif", ""), [])
+        self.refused("wrong code compiles", "// expect: too big\n// flags: -DB", "#if A\n#error too big\n#endif", "")
 
 
 if __name__ == "__main__":

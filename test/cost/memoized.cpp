@@ -171,5 +171,5 @@ TEST_CASE("transfers and collectives pass through; mistakes are named") {
     CHECK(collective_time(oracle, collective_kind::all_reduce, 1000, g) == alpha_beta{}.collective_time(collective_kind::all_reduce, 1000, g));
     CHECK(transfer_time(oracle, 1000, {{1e9}, picoseconds{1}}) == picoseconds{1'000'001});
     CHECK_THROWS_WITH_AS((memoized(roofline{c}, each_device{}, 0)), doctest::Contains("capacity is 0"), invalid_input);
-    CHECK_THROWS_WITH_AS((void)kind_of_device(c)(9), doctest::Contains("does not name"), invalid_input);
+    CHECK_THROWS_WITH_AS((void)kind_of_device(c)(9), doctest::Contains("does not name (its handle is 9)"), invalid_input);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,8 +33,11 @@ struct layer {
         return joins ? ops::add{}.infer(x) : ops::linear{.out = width}.infer(std::span(x).first(1));
     }
 };
-/// An edge property that the library does not know.
+/// An edge property that the library does not know, and one that derives from what it knows.
 struct cable {
+    int colour = 0;
+};
+struct marked_flow : graph::flow {
     int colour = 0;
 };
 
@@ -135,31 +139,52 @@ TEST_CASE("boost: flows with a gap or a repetition are refused with the operator
 TEST_CASE("boost: directed graphs work, and where the order of inputs is not known it must be said") {
     using directed = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, layer>;
     using said = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, layer, graph::flow>;
-    using sets = boost::adjacency_list<boost::setS, boost::vecS, boost::bidirectionalS, layer>;
-    using said_sets = boost::adjacency_list<boost::hash_setS, boost::vecS, boost::bidirectionalS, layer, graph::flow>;
-    static_assert(OperatorGraph<directed> && OperatorGraph<said> && OperatorGraph<sets>);
+    static_assert(OperatorGraph<directed> && OperatorGraph<said>);
     static_assert(!OperatorGraph<boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, layer>>);
     std::string const rule =
         "the graph does not remember in which order its 2 inputs were added: must have parsearch::graph::flow as its edge bundle, "
-        "or be boost::bidirectionalS with vecS or listS for its edges";
+        "or as the base of it, or be boost::bidirectionalS with vecS or listS for its edges";
     auto const unordered = [&](auto g) {
         build_layers(g);
         CHECK(inputs(g, std::size_t{1}).size() == 1); // one alone is in order
         CHECK(support::refusal([&] { return inputs(g, std::size_t{2}).size(); }) == rule);
     };
-    unordered(directed{});
-    unordered(sets{});
     auto const ordered = [](auto g) {
         auto const a = put(layer{"a"}, g), b = put(layer{"b"}, g), join = put(layer{"join", 4, true}, g);
-        add_edge(a, join, graph::flow{0, 1}, g);
-        add_edge(b, join, graph::flow{0, 0}, g);
+        auto const feed = [&](auto from, std::uint32_t slot, std::uint32_t input) {
+            typename decltype(g)::edge_bundled e;
+            e.slot = slot;
+            e.input = input;
+            add_edge(from, join, e, g);
+        };
+        feed(a, 0, 1);
+        feed(b, 3, 0);
         auto const in = inputs(g, join);
         REQUIRE(in.size() == 2);
         CHECK(in[0].producer == b);
+        CHECK(in[0].slot == 3);
         CHECK(in[1].producer == a);
+        CHECK(in[1].slot == 0);
     };
+    unordered(directed{});
     ordered(said{});
-    ordered(said_sets{});
+    // Of all containers of edges, only the two that are in order of addition remember it.
+    auto const check = [&]<class Edges>(Edges, bool remembers) {
+        using plain = boost::adjacency_list<Edges, boost::vecS, boost::bidirectionalS, layer>;
+        static_assert(OperatorGraph<plain>);
+        if (remembers) check_layers<plain>();
+        else unordered(plain{});
+        ordered(boost::adjacency_list<Edges, boost::vecS, boost::bidirectionalS, layer, graph::flow>{});
+        ordered(boost::adjacency_list<Edges, boost::vecS, boost::bidirectionalS, layer, marked_flow>{});
+    };
+    check(boost::vecS{}, true);
+    check(boost::listS{}, true);
+    check(boost::setS{}, false);
+    check(boost::multisetS{}, false);
+    check(boost::mapS{}, false);
+    check(boost::hash_setS{}, false);
+    check(boost::hash_multisetS{}, false);
+    check(boost::hash_mapS{}, false);
 }
 
 TEST_CASE("described_by: a bundle of one's own and one lambda") {
@@ -181,7 +206,54 @@ TEST_CASE("described_by: a bundle of one's own and one lambda") {
     auto const read = graph::read_graph(net);
     CHECK(read.graph.names == std::vector<std::string>{"x", "fc"});
     CHECK(read.handles == std::vector<std::size_t>{x, fc});
-    // An operation alone has no name.
+    // Neither an operation nor what it is made of has a name.
     auto const unnamed = graph::described_by(g, &my_layer::work);
     CHECK(graph::read_graph(unnamed).graph.names[1] == "linear#1");
 }
+
+TEST_CASE("described_by: operators keep the names that the graph has for them, where the function answers none") {
+    struct my_layer {
+        std::string name;
+        ops::operation work;
+    };
+    struct renamed {
+        char const* name;
+        ops::operation operation;
+        [[nodiscard]] ops::operation const& describe() const { return operation; }
+    };
+    struct unnamed {
+        ops::operation operation;
+        [[nodiscard]] ops::operation const& describe() const { return operation; }
+    };
+    struct numbered {
+        int name = 0; // no text
+        ops::operation work;
+    };
+    auto const fc = ops::linear{.out = 4}.infer(std::vector<ops::tensor>{{{4, 4}}});
+    graph_of<boost::vecS, my_layer> g;
+    add_edge(put(my_layer{"x", source()}, g), put(my_layer{"fc", fc}, g), g);
+    using names = std::vector<std::string>;
+    auto const names_by = [](auto const& graph, auto f) { return graph::read_graph(graph::described_by(graph, f)).graph.names; };
+    CHECK(names_by(g, &my_layer::work) == names{"x", "fc"});
+    CHECK(names_by(g, [](my_layer const& l) { return l.work; }) == names{"x", "fc"});
+    CHECK(names_by(g, [](my_layer const& l) { return unnamed{l.work}; }) == names{"x", "fc"});
+    CHECK(names_by(g, [](my_layer const& l) { return renamed{"other", l.work}; }) == names{"other", "other"});
+    // A description that is answered by value, and taken over.
+    auto const by_value = graph::described_by(g, [](my_layer const& l) { return my_layer{l.name + "'", l.work}; });
+    CHECK(names_by(by_value, [](my_layer l) { return std::move(l.work); }) == names{"x'", "fc'"});
+    static_assert(!std::is_reference_v<operator_description_t<decltype(graph::described_by(by_value, &my_layer::name))>>);
+    graph_of<boost::vecS, numbered> other;
+    add_edge(put(numbered{1, source()}, other), put(numbered{2, fc}, other), other);
+    CHECK(names_by(other, &numbered::work) == names{"source#0", "linear#1"});
+    // In messages, too.
+    g[1].work.inputs[0].axes[1].extent = 5;
+    CHECK(support::refusal([&] { return names_by(g, &my_layer::work); }).starts_with("operator 'fc' (linear): input 0 is output 0 of 'x'"));
+}
+
+namespace described_by_test {
+template <class F>
+concept Describes = requires(graph_of<boost::vecS, layer> const& g, F f) { graph::described_by(g, f); };
+static_assert(Describes<decltype(&layer::describe)> && !Describes<int> && !Describes<decltype(&cable::colour)>);
+static_assert(!std::is_constructible_v<graph::described_by<graph_of<boost::vecS, layer>, decltype(&layer::describe)>, graph_of<boost::vecS, layer>,
+                                       decltype(&layer::describe)>);
+} // namespace described_by_test

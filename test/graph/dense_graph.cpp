@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <ostream>
 #include <random>
 #include <string>
 #include <utility>
@@ -19,7 +22,49 @@
 
 using namespace parsearch;
 
+namespace dense_graph_test {
+enum class layer : std::uint8_t { in = 10, fc = 20, act = 30 };
+struct place {
+    int block = 0, row = 0;
+    friend bool operator==(place const&, place const&) = default;
+    friend std::ostream& operator<<(std::ostream& out, place const& p) { return out << p.block << '.' << p.row; }
+};
+struct kind_of_layer {
+    int number = 0;
+    friend bool operator==(kind_of_layer const&, kind_of_layer const&) = default;
+    friend std::string to_string(kind_of_layer const& k) { return k.number < 2 ? "early" : "late"; }
+};
+} // namespace dense_graph_test
+template <> struct std::hash<dense_graph_test::place> {
+    std::size_t operator()(dense_graph_test::place const& p) const { return std::hash<int>{}(100 * p.block + p.row); }
+};
+template <> struct std::hash<dense_graph_test::kind_of_layer> {
+    std::size_t operator()(dense_graph_test::kind_of_layer const& k) const { return std::hash<int>{}(k.number); }
+};
+
 namespace {
+
+/// A chain of `operations` whose handles are `handles`; an empty name is none.
+template <class Handle> struct chain {
+    struct node {
+        std::string name;
+        ops::operation operation;
+        [[nodiscard]] ops::operation const& describe() const { return operation; }
+    };
+    std::vector<Handle> handles;
+    std::vector<std::string> names = std::vector<std::string>(handles.size());
+    std::optional<Handle> unknown{}; ///< instead of the last producer
+    [[nodiscard]] std::vector<Handle> const& operators() const { return handles; }
+    [[nodiscard]] std::vector<tensor_source<Handle>> inputs(Handle const& h) const {
+        auto const at = number(h);
+        if (at == 0) return {};
+        return {{at + 1 == handles.size() && unknown ? *unknown : handles[at - 1], 0}};
+    }
+    [[nodiscard]] node description(Handle const& h) const;
+    [[nodiscard]] std::size_t number(Handle const& h) const {
+        return static_cast<std::size_t>(std::find(handles.begin(), handles.end(), h) - handles.begin());
+    }
+};
 
 /// A graph as tables; handles are any numbers.
 struct table_graph {
@@ -56,6 +101,11 @@ ops::operation linear(std::int64_t out = 4, std::string parameter = {}, std::int
     return ops::linear{.out = out, .bias = false, .parameter = std::move(parameter)}.infer(std::vector<ops::tensor>{{{4, in}}});
 }
 ops::operation relu() { return ops::relu{}.infer(std::vector<ops::tensor>{{{4, 4}}}); }
+template <class Handle> typename chain<Handle>::node chain<Handle>::description(Handle const& h) const {
+    auto const at = number(h);
+    return {names[at], at == 0 ? source() : at % 2 ? linear() : relu()};
+}
+template <class Handle> std::vector<std::string> names_of(chain<Handle> const& g) { return graph::read_graph(g).graph.names; }
 ops::operation add() { return ops::add{}.infer(std::vector<ops::tensor>{{{4, 4}}, {{4, 4}}}); }
 std::string refused(table_graph const& g) {
     return support::refusal([&] { return graph::read_graph(g); });
@@ -144,6 +194,36 @@ TEST_CASE("dense_graph: random networks, the order and both sides of the edges a
     }
 }
 
+TEST_CASE("dense_graph: operators without a name are called by kind and handle, where all can be told apart so") {
+    using names = std::vector<std::string>;
+    using dense_graph_test::kind_of_layer, dense_graph_test::layer, dense_graph_test::place;
+    CHECK(names_of(chain<int>{{0, 1, 2}}) == names{"source#0", "linear#1", "relu#2"});
+    CHECK(names_of(chain<int>{{100, 200, -3}}) == names{"source#100", "linear#200", "relu#-3"});
+    CHECK(names_of(chain<char>{{'x', 'w', '\t'}}) == names{"source#x", "linear#w", "relu#9"});
+    CHECK(names_of(chain<layer>{{layer::in, layer::fc, layer::act}}) == names{"source#10", "linear#20", "relu#30"});
+    CHECK(names_of(chain<place>{{{0, 0}, {3, 1}, {3, 2}}}) == names{"source#0.0", "linear#3.1", "relu#3.2"});
+    int here[3];
+    CHECK(names_of(chain<int*>{{here, here + 2, here + 1}}) == names{"source#0", "linear#1", "relu#2"});
+    CHECK(names_of(chain<std::string>{{"x", "fc", "act"}}) == names{"x", "fc", "act"});
+    CHECK(names_of(chain<int>{{7, 8, 9}, {"in", "", "out"}}) == names{"in", "linear#8", "out"});
+    // Names that would be those of others.
+    CHECK(names_of(chain<kind_of_layer>{{{0}, {1}, {2}}}) == names{"source#early", "linear#early", "relu#late"});
+    CHECK(names_of(chain<kind_of_layer>{{{0}, {1}, {2}, {3}, {4}}}) == names{"source#0", "linear#1", "relu#2", "linear#3", "relu#4"});
+    CHECK(names_of(chain<int>{{7, 8, 9}, {"linear#8", "", ""}}) == names{"linear#8", "linear#1", "relu#2"});
+}
+
+TEST_CASE("dense_graph: handles that come twice and unknown producers are printed") {
+    using dense_graph_test::layer, dense_graph_test::place;
+    auto const said = [](auto const& g) { return support::refusal([&] { return graph::read_graph(g); }); };
+    CHECK(said(chain<layer>{{layer::in, layer::fc, layer::in}}) ==
+          "operators(graph) names operator number 0 (its handle is 10) again as number 2: each must appear once");
+    CHECK(said(chain<place>{{{0, 0}, {3, 1}}, {"", ""}, place{4, 4}}) ==
+          "operator 'linear#3.1' (linear): input 0 comes from an operator that operators(graph) does not name (its handle is 4.4)");
+    int here[2];
+    CHECK(said(chain<int*>{{here}, {""}, {}}) == "");
+    CHECK(said(chain<int*>{{here, here + 1, here}}) == "operators(graph) names operator number 0 again as number 2: each must appear once");
+}
+
 TEST_CASE("dense_graph: cycles are refused with the operators on them") {
     table_graph g;
     g.add(0, "x", source(), {});
@@ -191,7 +271,10 @@ TEST_CASE("dense_graph: what does not fit is refused with the operator's name") 
     auto alike = relu();
     alike.dims[1].name = alike.dims[0].name;
     CHECK(with(alike, {{0, 0}}) ==
-          "operator 'bad' (relu): dims 0 and 1 are both named '" + alike.dims[0].name + "': dims that have names must have names that differ");
+          "operator 'bad' (relu): dims 0 and 1 are both named '" + alike.dims[0].name + "': each dim must have a name of its own");
+    auto nameless = relu();
+    nameless.dims[1].name.clear();
+    CHECK(with(nameless, {{0, 0}}) == "operator 'bad' (relu): dim 1 has an empty name: each dim must have a name of its own");
     auto fed = source();
     fed.dims = relu().dims;
     fed.inputs = relu().inputs;

@@ -1,6 +1,7 @@
 #include <parsearch/problem/problem.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -52,6 +53,50 @@ graph::operator_graph two_layers() {
 }
 
 } // namespace
+
+namespace problem_test {
+
+/// A graph, and others with one thing wrong each. Concepts say so; nothing of it fails to compile.
+template <class Description, class Handle = int> struct graph_of {
+    std::vector<Handle> operators() const;
+    std::vector<tensor_source<Handle>> inputs(Handle const&) const;
+    Description description(Handle const&) const;
+};
+struct not_hashable {
+    friend bool operator==(not_hashable, not_hashable) = default;
+};
+struct without_inputs {
+    std::vector<int> operators() const;
+    ops::operation description(int) const;
+};
+struct without_description {
+    std::vector<int> operators() const;
+    std::vector<tensor_source<int>> inputs(int) const;
+};
+struct describes_as_text {
+    std::string describe() const;
+};
+struct describes_for_others_only {
+    ops::operation describe();
+};
+static_assert(DescribesOperations<graph_of<ops::operation>> && DescribesOperations<graph_of<graph::node const&>>);
+static_assert(DescribesOperations<graph::operator_graph> && DescribesOperations<graph::dense_graph>);
+static_assert(!DescribesOperations<graph_of<char const*>> && !DescribesOperations<graph_of<std::string>> && !DescribesOperations<graph_of<void>>);
+static_assert(!DescribesOperations<graph_of<describes_as_text>> && !DescribesOperations<graph_of<describes_for_others_only>>);
+static_assert(!DescribesOperations<graph_of<ops::operation, not_hashable>>);
+static_assert(!DescribesOperations<without_inputs> && !DescribesOperations<without_description>);
+static_assert(!DescribesOperations<int> && !DescribesOperations<void>);
+static_assert(ops::Describable<graph::node> && ops::Describable<ops::operation const&>);
+static_assert(!ops::Describable<int> && !ops::Describable<void> && !ops::Describable<describes_as_text>);
+static_assert(std::invocable<decltype(ops::describe), graph::node> && !std::invocable<decltype(ops::describe), int>);
+static_assert(TimesShardsOn<decltype(ten), support::plain_topology> && !TimesShardsOn<int, support::plain_topology> &&
+              !TimesShardsOn<decltype(ten), int>);
+template <class... Arguments>
+concept MakesProblem = requires(Arguments const&... arguments) { make_problem(arguments...); };
+static_assert(MakesProblem<graph::operator_graph, support::plain_topology, decltype(ten)>);
+static_assert(!MakesProblem<graph_of<char const*>, support::plain_topology, decltype(ten)>);
+
+} // namespace problem_test
 
 TEST_CASE("problem: a search problem, by value") {
     auto const p = make_problem(two_layers(), support::mesh(4), ten);

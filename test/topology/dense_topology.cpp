@@ -107,8 +107,10 @@ TEST_CASE("mistakes of a topology are named") {
         CHECK_THROWS_WITH_AS((void)read_topology(m), doctest::Contains(what), invalid_input);
     };
     refused([](auto& m) { m.hosts.clear(); }, "has no devices: at least one is needed");
-    refused([](auto& m) { m.hosts.push_back("beta"); }, "devices(topology) names number 3 twice");
-    refused([](auto& m) { m.cable_names.push_back("ab"); }, "links(topology) names number 4 twice");
+    refused([](auto& m) { m.hosts.push_back("beta"); },
+            "devices(topology) names number 1 (its handle is 'beta') again as number 3: each must appear once");
+    refused([](auto& m) { m.cable_names.push_back("ab"); },
+            "links(topology) names number 0 (its handle is 'ab') again as number 4: each must appear once");
     refused([](auto& m) { m.kinds["beta"].memory = -4; }, "device 1 (slow) has a memory of -4 bytes");
     refused([](auto& m) { m.kinds["beta"].host_rate = {-1}; },
             "device 1 (slow) copies -1 bytes per second to its host: must be finite and not negative");
@@ -119,7 +121,7 @@ TEST_CASE("mistakes of a topology are named") {
         [](auto& m) {
             m.routes[{"alpha", "gamma"}][1] = "cable";
         },
-        "route from device 0 (fast) to device 2 (fast): hop 1 is a link that links(topology) does not name");
+        "route from device 0 (fast) to device 2 (fast): hop 1 is a link that links(topology) does not name (its handle is 'cable')");
 }
 
 namespace {

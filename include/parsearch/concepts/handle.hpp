@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string_view> // std::hash
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch {
 
 /// `std::equality_comparable`, with a diagnostic of one line where `==` is missing.

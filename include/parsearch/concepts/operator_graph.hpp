@@ -99,6 +99,10 @@ template <class G>
 concept HasDescription = HasOperators<G> && detail::operator_graph_cpo::has_description<G, operator_handle_t<G>> &&
                          requires(G const& g, operator_handle_t<G> const& op) { requires !std::is_void_v<decltype(parsearch::description(g, op))>; };
 
+/// What `description(g, op)` is.
+template <HasDescription G>
+using operator_description_t = decltype(parsearch::description(std::declval<G const&>(), std::declval<operator_handle_t<G> const&>()));
+
 /// A neural network as operators and the tensors between them. See docs/concepts/operator_graph.md.
 template <class G>
 concept OperatorGraph = HasOperators<G> && Handle<operator_handle_t<G>> && HasInputs<G> && HasDescription<G>;

@@ -1,6 +1,8 @@
 #pragma once
 /// Whether what is no template is compiled with each program or once, in a library such as `parsearch::compiled`.
 
+#include <parsearch/core/compiler.hpp>
+
 /// `PARSEARCH_COMPILED`: functions that are declared in headers and defined in .ipp files are elsewhere, in `parsearch::compiled`.
 /// Without it headers include these files, and the functions are inline.
 #ifdef PARSEARCH_COMPILED

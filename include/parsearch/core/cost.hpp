@@ -7,6 +7,8 @@
 #include <limits>
 #include <type_traits>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch {
 
 /// Arithmetic of a cost type `C`; specialise it for a cost type of your own.

@@ -1,22 +1,14 @@
 #pragma once
 /// The one exception type that bad input raises.
 
-#if !defined(__cpp_exceptions)
-#error "parsearch reports bad input by exceptions: compile it without -fno-exceptions"
-#endif
-#if __cplusplus < 202002L && !defined(_MSVC_LANG)
-#error "parsearch needs C++20: compile it with -std=c++20 or later"
-#endif
-#if (defined(__clang__) && !defined(__apple_build_version__) && __clang_major__ < 16) || (!defined(__clang__) && defined(__GNUC__) && __GNUC__ < 12)
-#error "parsearch needs g++ 12 or clang 16, or later: this compiler is too old for its C++20"
-#endif
-
 #include <charconv>
 #include <concepts>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
+
+#include <parsearch/core/compiler.hpp>
 
 namespace parsearch {
 

@@ -4,6 +4,8 @@
 #include <exception>
 #include <stop_token>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch {
 
 /// Thrown by what prices strategies where its stop token or its time asks for an end. Nothing is known of what was priced; what was known before

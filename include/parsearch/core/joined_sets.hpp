@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch {
 
 /// Sets of the numbers below `size`, each alone until pairs join them.

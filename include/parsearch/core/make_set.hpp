@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch {
 
 /// Sorted, without repetition.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch {
 
 /// `x`, rounded to a double as it stands: a product that goes through here is not fused with a sum around it, which some compilers do

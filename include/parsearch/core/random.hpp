@@ -5,6 +5,8 @@
 #include <concepts>
 #include <cstdint>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch {
 
 /// `std::uniform_random_bit_generator`, without the compile time of `<random>`: every standard engine is a model.

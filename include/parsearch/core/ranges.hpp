@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch {
 
 /// The iterator and value type of a range `R`.

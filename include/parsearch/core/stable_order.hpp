@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch {
 
 /// The numbers below `n` in ascending order, of equal ones the lower first; `less(a, b)` compares two things by their numbers. O(n log n)

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch {
 
 /// Calls `visit(v)` for the vertices 0, 1, ... of a graph such that each comes after those with an edge to it; of those that may be next the

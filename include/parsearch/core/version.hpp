@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include <parsearch/core/compiler.hpp>
+
 #define PARSEARCH_VERSION_MAJOR 0
 #define PARSEARCH_VERSION_MINOR 1
 #define PARSEARCH_VERSION_PATCH 0

@@ -25,6 +25,7 @@
 #include <parsearch/concepts/cost_oracle.hpp>
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/handle_text.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/cost/interpolation.hpp>
 #include <parsearch/cost/profile.hpp>
@@ -156,7 +157,8 @@ template <class Handle, class Fallback = no_fallback> class measured_table {
     }
     [[nodiscard]] std::string const& kind_of(Handle const& device) const {
         auto const at = state_->kinds.find(device);
-        if (at == state_->kinds.end()) throw invalid_input("a cost was asked for a device that the topology of the measured table does not name");
+        if (at == state_->kinds.end())
+            throw invalid_input("a cost was asked for a device that the topology of the measured table does not name", said_of_handle(device));
         return at->second;
     }
     [[nodiscard]] cost_answer priced(ops::shard_work const& work, Handle const& device, std::string const& kind, kernel const& k) const {

@@ -16,6 +16,7 @@
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/handle_text.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/ops/shard.hpp>
@@ -44,7 +45,8 @@ template <class Handle> class kind_of_device {
     }
     [[nodiscard]] std::uint64_t operator()(Handle const& device) const {
         auto const at = kinds_.find(device);
-        if (at == kinds_.end()) throw invalid_input("a cost was asked for a device that the topology of the memoized oracle does not name");
+        if (at == kinds_.end())
+            throw invalid_input("a cost was asked for a device that the topology of the memoized oracle does not name", said_of_handle(device));
         return at->second;
     }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::flexnet {
 
 /// What a task does, by its number in files.

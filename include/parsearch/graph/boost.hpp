@@ -1,6 +1,7 @@
 #pragma once
-/// Boost.Graph models of `OperatorGraph`: any `adjacency_list` whose vertices carry operators needs no glue.
+/// Boost.Graph models of `OperatorGraph`: an `adjacency_list` with directions whose vertices carry operators is one as it is.
 
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -14,15 +15,15 @@ namespace boost {
 struct bidirectional_graph_tag;
 struct directed_tag;
 struct edge_list_graph_tag;
-struct setS;
-struct hash_setS;
+struct vecS;
+struct listS;
 } // namespace boost
 
 namespace parsearch::graph {
 
-/// An edge property: output number `slot` of the producer feeds input number `input` of the consumer.
-/// A graph without it (or with another edge property) uses slot 0, and inputs in the order in which edges were added, where it remembers that:
-/// bidirectional ones with lists of edges do, others must have it where an operator has several inputs.
+/// An edge bundle, or the base of one: output number `slot` of the producer feeds input number `input` of the consumer.
+/// A graph with another edge bundle, or none, uses slot 0, and inputs in the order in which edges were added, where it is known to remember that (see
+/// `remembers_order`). Others must have it where an operator has several inputs.
 struct flow {
     std::uint32_t slot = 0;
     std::uint32_t input = 0;
@@ -49,14 +50,13 @@ concept DirectedBoostGraph =
 template <class G>
 concept BoostGraph = BidirectionalBoostGraph<G> || DirectedBoostGraph<G>;
 
-namespace detail {
-/// The graph lists the edges into a vertex in the order in which they were added.
-template <class G> inline constexpr bool remembers_order = BidirectionalBoostGraph<G>;
-template <class G>
+/// The graph lists the edges into a vertex in the order in which they were added: bidirectional ones that have them in a `vecS` or a `listS`.
+/// Specialise it for a graph type of your own that does.
+template <class G> inline constexpr bool remembers_order = false;
+template <BidirectionalBoostGraph G>
     requires requires { typename G::out_edge_list_selector; }
-inline constexpr bool remembers_order<G> = BidirectionalBoostGraph<G> && !std::is_same_v<typename G::out_edge_list_selector, boost::setS> &&
-                                           !std::is_same_v<typename G::out_edge_list_selector, boost::hash_setS>;
-} // namespace detail
+inline constexpr bool remembers_order<G> =
+    std::is_same_v<typename G::out_edge_list_selector, boost::vecS> || std::is_same_v<typename G::out_edge_list_selector, boost::listS>;
 
 } // namespace parsearch::graph
 
@@ -83,11 +83,11 @@ template <graph::BoostGraph G> struct operator_graph_adaptor<G> {
                 if (target(*e, g) == v) into.push_back(*e);
         }
         std::vector<tensor_source<vertex>> out;
-        if constexpr (std::is_same_v<typename G::edge_bundled, graph::flow>) {
+        if constexpr (std::derived_from<typename G::edge_bundled, graph::flow>) {
             out.resize(into.size());
             std::vector<bool> set(out.size());
             for (auto const& e : into) {
-                auto const& f = g[e];
+                graph::flow const& f = g[e];
                 if (f.input >= out.size() || set[f.input])
                     throw invalid_input("an edge feeds input ", f.input, " of an operator with ", out.size(),
                                         " in-edges: inputs are numbered from 0, each once");
@@ -95,11 +95,10 @@ template <graph::BoostGraph G> struct operator_graph_adaptor<G> {
                 out[f.input] = {source(e, g), f.slot};
             }
         } else {
-            if (!graph::detail::remembers_order<G> && into.size() > 1)
-                throw invalid_input(
-                    "the graph does not remember in which order its ", into.size(),
-                    " inputs were added: must have parsearch::graph::flow as its edge bundle, or be boost::bidirectionalS with vecS or "
-                    "listS for its edges");
+            if (!graph::remembers_order<G> && into.size() > 1)
+                throw invalid_input("the graph does not remember in which order its ", into.size(),
+                                    " inputs were added: must have parsearch::graph::flow as its edge bundle, or as the base of it, or be "
+                                    "boost::bidirectionalS with vecS or listS for its edges");
             for (auto const& e : into) out.push_back({source(e, g), 0});
         }
         return out;

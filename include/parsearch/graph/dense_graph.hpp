@@ -14,6 +14,7 @@
 #include <parsearch/concepts/operator_graph.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/handle_text.hpp>
 #include <parsearch/core/joined_sets.hpp>
 #include <parsearch/core/topological_order.hpp>
 #include <parsearch/ops/operation.hpp>
@@ -79,22 +80,21 @@ template <class G, class Op> decltype(auto) inputs_of(G const& g, Op const& op, 
     }
 }
 
-/// What is known of an operator: its name, else its handle where that is text, else kind and number.
-template <class D, class Handle> std::string name_of(D const& d, Handle const& handle, std::string_view kind, std::size_t number) {
-    if constexpr (requires { std::string_view(d.name); }) return std::string(std::string_view(d.name));
-    else if constexpr (std::convertible_to<Handle const&, std::string_view>) return std::string(std::string_view(handle));
-    else return text(kind, '#', number);
-}
-/// " (its handle is 7)", where a handle can be printed.
-template <class Handle> std::string said_of(Handle const& handle) {
-    if constexpr (std::convertible_to<Handle const&, std::string_view>) return text(" (its handle is '", std::string_view(handle), "')");
-    else if constexpr (std::integral<Handle>) return text(" (its handle is ", handle, ')');
+/// The name that the graph gives an operator: that of its description, else its handle where that is text; empty where it gives none.
+template <class D, class Handle> std::string given_name(D const& d, Handle const& handle) {
+    if constexpr (requires { std::string_view(d.name); })
+        if (std::string_view const name(d.name); !name.empty()) return std::string(name);
+    if constexpr (std::convertible_to<Handle const&, std::string_view>) return std::string(std::string_view(handle));
     else return {};
 }
+
+/// Names the operators without a name by kind and number, unless their names by kind and handle differ from all others.
+void keep_names_apart(dense_graph& g, std::span<std::uint32_t const> without_name);
 } // namespace detail
 
 /// Reads and checks `g`. The operator's name, for messages and reports, is its description's member `name`, else its handle where that is text, else
-/// kind and number. Throws `invalid_input` on a cycle, a dangling input, a shape mismatch, a malformed operation, shared parameters of
+/// its kind, '#' and what `handle_text` prints of its handle; its number where that prints nothing, and of all operators without a name where it does
+/// not tell them from all others. Throws `invalid_input` on a cycle, a dangling input, a shape mismatch, a malformed operation, shared parameters of
 /// different shapes, always naming the operator. Complexity: O((V + E) log V).
 template <OperatorGraph G>
     requires ops::Describable<decltype(parsearch::description(std::declval<G const&>(), std::declval<operator_handle_t<G> const&>()))>
@@ -102,17 +102,24 @@ template <OperatorGraph G>
     graph_reading<operator_handle_t<G>> out;
     auto& dense = out.graph;
     std::unordered_map<operator_handle_t<G>, std::uint32_t> number;
+    std::vector<std::uint32_t> without_name;
     for (auto const& op : operators(g)) {
         if (!number.emplace(op, static_cast<std::uint32_t>(out.handles.size())).second)
-            throw invalid_input("operators(graph) names operator number ", number.at(op), detail::said_of(op), " again as number ",
-                                out.handles.size(), ": each must appear once");
+            throw invalid_input("operators(graph) names operator number ", number.at(op), said_of_handle(op), " again as number ", out.handles.size(),
+                                ": each must appear once");
         out.handles.push_back(op);
         decltype(auto) d = description(g, op);
         dense.operations.push_back(ops::describe(d));
-        dense.names.push_back(detail::name_of(d, op, dense.operations.back().kind, dense.names.size()));
+        dense.names.push_back(detail::given_name(d, op));
+        if (auto& name = dense.names.back(); name.empty()) {
+            without_name.push_back(number.at(op));
+            auto const said = handle_text(op);
+            name = text(dense.operations.back().kind, '#', said.empty() ? text(without_name.back()) : said);
+        }
         ops::validate(dense.operations.back(), dense.names.back());
     }
     if (out.handles.empty()) throw invalid_input("the operator graph has no operators: at least one is needed");
+    detail::keep_names_apart(dense, without_name);
     dense.first_out.assign(dense.size() + 1, 0);
     for (std::uint32_t i = 0; i < out.handles.size(); ++i) {
         dense.first_in.push_back(static_cast<std::uint32_t>(dense.edges.size()));
@@ -121,8 +128,7 @@ template <OperatorGraph G>
             auto const producer = number.find(in.producer);
             if (producer == number.end())
                 throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input,
-                                    " comes from an operator that operators(graph) does not name",
-                                    detail::said_of(operator_handle_t<G>(in.producer)));
+                                    " comes from an operator that operators(graph) does not name", said_of_handle(operator_handle_t<G>(in.producer)));
             if constexpr (std::integral<std::remove_cvref_t<decltype(in.slot)>>)
                 if (!std::in_range<std::uint32_t>(in.slot))
                     throw invalid_input("operator '", dense.names[i], "' (", dense.operations[i].kind, "): input ", input, " is output ", in.slot,

@@ -1,6 +1,8 @@
 #pragma once
 // Reads any `OperatorGraph` once into dense arrays, checked: what searches and simulators run on.
 
+#include <algorithm>
+
 #include <parsearch/graph/dense_graph.hpp>
 
 namespace parsearch::graph {
@@ -15,6 +17,14 @@ PARSEARCH_INLINE std::uint64_t dense_graph::input_gradients(std::size_t op) cons
 } // namespace parsearch::graph
 
 namespace parsearch::graph::detail {
+
+PARSEARCH_INLINE void keep_names_apart(dense_graph& g, std::span<std::uint32_t const> without_name) {
+    if (without_name.empty()) return;
+    std::unordered_map<std::string_view, std::size_t> times;
+    for (auto const& name : g.names) ++times[name];
+    if (std::ranges::all_of(without_name, [&](auto op) { return times[g.names[op]] == 1; })) return;
+    for (auto const op : without_name) g.names[op] = text(g.operations[op].kind, '#', op);
+}
 
 PARSEARCH_INLINE void order_topologically(dense_graph& g) {
     std::vector<std::uint32_t> missing(g.size());

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
@@ -217,16 +218,16 @@ void validate(operation const& op, std::string_view where);
 
 namespace detail {
 void describe() = delete;
+template <class T>
+concept describable =
+    std::is_convertible_v<T const&, operation const&> || requires(T const& x) { x.describe(); } || requires(T const& x) { describe(x); };
 struct describe_fn {
-    template <class T> constexpr decltype(auto) operator()(T const& x) const {
-        if constexpr (std::convertible_to<T const&, operation const&>) return static_cast<operation const&>(x);
+    template <describable T> constexpr decltype(auto) operator()(T const& x) const {
+        if constexpr (std::is_convertible_v<T const&, operation const&>) return static_cast<operation const&>(x);
         else if constexpr (requires { x.describe(); }) return x.describe();
         else return describe(x);
     }
 };
-template <class T>
-concept describable =
-    std::convertible_to<T const&, operation const&> || requires(T const& x) { x.describe(); } || requires(T const& x) { describe(x); };
 } // namespace detail
 
 /// `describe(x)`: the operation that `x` stands for. An `operation` itself, a member, or a function found by ADL.

@@ -9,11 +9,13 @@ PARSEARCH_INLINE void validate(operation const& op, std::string_view where) {
     auto const place = text("operator '", where, "' (", op.kind, "): ");
     if (op.dims.size() > max_dims) throw invalid_input(place, op.dims.size(), " iteration dims: at most ", max_dims, " are supported");
     if (op.kind.empty()) throw invalid_input(place, "its kind is empty: operators that differ must have kinds that differ");
-    for (std::size_t k = 0; k < op.dims.size(); ++k)
+    for (std::size_t k = 0; k < op.dims.size(); ++k) {
+        if (op.dims[k].name.empty()) throw invalid_input(place, "dim ", k, " has an empty name: each dim must have a name of its own");
         for (std::size_t other = 0; other < k; ++other)
-            if (!op.dims[k].name.empty() && op.dims[k].name == op.dims[other].name)
+            if (op.dims[k].name == op.dims[other].name)
                 throw invalid_input(place, "dims ", other, " and ", k, " are both named '", op.dims[k].name,
-                                    "': dims that have names must have names that differ");
+                                    "': each dim must have a name of its own");
+    }
     for (auto const& d : op.dims)
         if (d.extent < 1) throw invalid_input(place, "dim '", d.name, "' has extent ", d.extent, ": must be at least 1");
     auto const not_negative = [&](double v, std::string_view what) {

@@ -19,6 +19,7 @@
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/concepts/operator_graph.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/handle_text.hpp>
 #include <parsearch/core/joined_sets.hpp>
 #include <parsearch/core/units.hpp>
 #include <parsearch/graph/blocks.hpp>
@@ -63,7 +64,8 @@ template <class Operator, class Device> class constraints {
         limits_.push_back({std::move(op), std::move(dim), degree});
         return *this;
     }
-    /// These have one configuration together in a `tied_parallelization` of the problem. Groups that share an operator are one.
+    /// These have one configuration together in a `tied_parallelization` of the problem, and in a `plan_problem`. Groups that share an operator are
+    /// one. All may be split alike: a pin is said of each.
     constraints& tie(std::vector<Operator> group) {
         ties_.push_back(std::move(group));
         return *this;
@@ -78,6 +80,7 @@ template <class Operator, class Device> class constraints {
         left_out_.push_back(std::move(device));
         return *this;
     }
+    [[nodiscard]] std::vector<Device> const& left_out() const noexcept { return left_out_; }
     /// `device` has `bytes` of memory, for what the topology says; a share of it is kept free, as of that of all (`memory_kept_free`).
     constraints& memory(Device device, byte_count bytes) {
         memory_.push_back({std::move(device), bytes});
@@ -88,13 +91,15 @@ template <class Operator, class Device> class constraints {
     template <class Link> void apply_to(topology::topology_reading<Device, Link>& t) const {
         auto const number = [&](Device const& device, std::string_view what, std::size_t n) {
             auto const at = std::ranges::find(t.devices, device);
-            if (at == t.devices.end()) throw invalid_input("constraints: ", what, " number ", n, " is of a device that the topology does not have");
+            if (at == t.devices.end())
+                throw invalid_input("constraints: ", what, " number ", n, " is of a device that the topology does not have", said_of_handle(device));
             return static_cast<std::size_t>(at - t.devices.begin());
         };
         for (std::size_t n = 0; n < memory_.size(); ++n) {
             auto const d = number(memory_[n].first, "memory", n);
             if (memory_[n].second < 0)
-                throw invalid_input("constraints: the memory of device ", d, " is ", memory_[n].second, " bytes: must not be negative");
+                throw invalid_input("constraints: the memory of device ", d, said_of_handle(t.devices[d]), " is ", memory_[n].second,
+                                    " bytes: must not be negative");
             t.topology.devices[d].memory = memory_[n].second;
         }
         if (left_out_.empty()) return;
@@ -135,18 +140,27 @@ template <class Operator, class Device> class constraints {
             auto& degree = most[static_cast<std::size_t>(at - dims.begin())];
             degree = std::min(degree, l.degree);
         }
-        auto const rules = std::make_shared<wanted const>(by_name(of, g));
+        auto const rules = std::make_shared<wanted const>(by_name(of, g, handles));
         auto const placed = std::ranges::any_of(*rules, [](auto const& r) { return r.second.places(); });
         options.allows = [rules, before = std::move(options.allows)](std::string_view name, ops::operation const& op, auto degrees) {
             if (before && !before(name, op, degrees)) return false;
             auto const at = rules->find(name);
             return at == rules->end() || at->second.allows(degrees);
         };
+        options.asked = [rules, before = std::move(options.asked)](std::string_view name, ops::operation const& op) {
+            auto const at = rules->find(name);
+            auto const mine = at == rules->end() ? std::string{} : at->second.said(op);
+            auto const others = before ? before(name, op) : std::string{};
+            return text(mine, mine.empty() || others.empty() ? "" : ", ", others);
+        };
         if (!placed && forbidden_.empty()) return options;
         std::map<std::string, Operator, std::less<>> handle_of;
         for (std::size_t op = 0; op < g.size() && !forbidden_.empty(); ++op)
-            if (g.operations[op].work != ops::work_class::source && !handle_of.emplace(g.names[op], handles[op]).second)
-                throw invalid_input("constraints: two operators are named '", g.names[op], "': forbid by a predicate needs names that differ");
+            if (g.operations[op].work != ops::work_class::source)
+                if (auto const [at, fresh] = handle_of.emplace(g.names[op], handles[op]); !fresh)
+                    throw invalid_input("constraints: an operator", said_of_handle(at->second), " and operator number ", op,
+                                        said_of_handle(handles[op]), " are both named '", g.names[op],
+                                        "': forbid by a predicate needs names that differ");
         options.admits = [rules, forbidden = forbidden_, handle_of = std::move(handle_of),
                           before = std::move(options.admits)](std::string_view name, ops::operation const& op, space::configuration const& c) {
             if (before && !before(name, op, c)) return false;
@@ -155,6 +169,43 @@ template <class Operator, class Device> class constraints {
             return handle == handle_of.end() || std::ranges::none_of(forbidden, [&](auto const& f) { return f(handle->second, op, c); });
         };
         return options;
+    }
+
+    /// The same, of a graph whose operators are called by the numbers that they have in `handles`. Throws `invalid_input` as `make_problem`.
+    [[nodiscard]] constraints<std::uint32_t, Device> by_number(graph::dense_graph const& g, std::vector<Operator> const& handles) const {
+        auto const known = numbers(handles);
+        auto const of = [&](std::optional<Operator> const& op, std::string_view what) {
+            return op ? std::optional(number(op, known, what, g)) : std::nullopt;
+        };
+        auto const all = std::make_shared<std::vector<Operator> const>(handles);
+        constraints<std::uint32_t, Device> out;
+        for (auto const& r : rules_) {
+            auto& numbered = out.rules_.emplace_back();
+            numbered = {of(r.op, r.pins ? "pin" : "forbid"), {}, r.how, r.configuration, r.pins};
+            if (r.which) numbered.which = [which = r.which, all](std::uint32_t n, ops::operation const& op) { return which((*all)[n], op); };
+        }
+        for (auto const& f : forbidden_)
+            out.forbidden_.push_back([f, all](std::uint32_t n, auto const& op, auto const& c) { return f((*all)[n], op, c); });
+        for (auto const& l : limits_) out.limits_.push_back({of(l.op, "limit"), l.dim, l.degree});
+        for (auto const& group : ties_)
+            for (auto& numbered = out.ties_.emplace_back(); auto const& op : group) numbered.push_back(number(op, known, "tie", g));
+        out.tie_blocks_ = tie_blocks_;
+        out.left_out_ = left_out_;
+        out.memory_ = memory_;
+        return out;
+    }
+
+    /// Throws `invalid_input` where operators that are tied by name may have other configurations in `space`, which is that of `g`.
+    void require_ties(space::strategy_space const& space, graph::dense_graph const& g, std::vector<Operator> const& handles) const {
+        auto const known = numbers(handles);
+        for (auto const& group : ties_)
+            for (auto const& op : group) {
+                auto const first = number(group.front(), known, "tie", g), other = number(op, known, "tie", g);
+                if (&space.of(first) != &space.of(other) && !(space.of(first) == space.of(other)))
+                    throw invalid_input(
+                        "constraints: '", g.names[other], "' is tied to '", g.names[first],
+                        "', which may be split otherwise: must have equal dims, and the same pins, limits and forbidden configurations");
+            }
     }
 
     /// The first operator that each is tied to; empty where nothing is.
@@ -174,6 +225,8 @@ template <class Operator, class Device> class constraints {
     }
 
   private:
+    template <class, class> friend class constraints;
+
     struct rule {
         std::optional<Operator> op;
         std::function<bool(Operator const&, ops::operation const&)> which;
@@ -190,9 +243,12 @@ template <class Operator, class Device> class constraints {
     struct form {
         space::configuration configuration;
         bool placed;
+        std::string how; ///< in words
         [[nodiscard]] bool splits(std::span<std::int32_t const> degrees) const { return std::ranges::equal(configuration.degrees(), degrees); }
-        [[nodiscard]] bool is(space::configuration const& c) const { return placed ? configuration == c : splits(c.degrees()); }
-        friend bool operator==(form const&, form const&) = default;
+        [[nodiscard]] bool is(space::configuration const& c) const {
+            return splits(c.degrees()) && (!placed || space::on_same_devices(configuration, c));
+        }
+        friend bool operator==(form const& a, form const& b) { return a.configuration == b.configuration && a.placed == b.placed; }
     };
     struct rules_of_one {
         std::vector<form> pinned{}, refused{};
@@ -214,6 +270,20 @@ template <class Operator, class Device> class constraints {
             auto const is = [&](form const& f) { return f.is(c); };
             return (pinned.empty() || std::ranges::any_of(pinned, is)) && std::ranges::none_of(refused, is);
         }
+        /// "pinned to 's4' or 's2', forbidden 's2', limited to 2 parts of dim 'o'".
+        [[nodiscard]] std::string said(ops::operation const& op) const {
+            std::string out;
+            auto const add = [&](std::string_view first, std::string_view next, bool begins, auto const&... parts) {
+                out += text(begins ? out.empty() ? "" : ", " : "", begins ? first : next, parts...);
+            };
+            for (std::size_t n = 0; n < pinned.size(); ++n) add("pinned to '", " or '", n == 0, pinned[n].how, '\'');
+            for (std::size_t n = 0; n < refused.size(); ++n) add("forbidden '", " and '", n == 0, refused[n].how, '\'');
+            bool first = true;
+            for (std::size_t k = 0; k < most.size() && k < op.dims.size(); ++k)
+                if (most[k] < std::numeric_limits<std::int32_t>::max())
+                    add("limited to ", " and ", std::exchange(first, false), most[k], " parts of dim '", op.dims[k].name, '\'');
+            return out;
+        }
     };
     using wanted = std::map<std::string, rules_of_one, std::less<>>;
 
@@ -231,7 +301,8 @@ template <class Operator, class Device> class constraints {
                                               std::string_view what, graph::dense_graph const& g) {
         auto const at = known.find(*op);
         if (at == known.end())
-            throw invalid_input("constraints: ", what, " names an operator that is none of the ", g.size(), " that operators(graph) names");
+            throw invalid_input("constraints: ", what, " names an operator that is none of the ", g.size(), " that operators(graph) names",
+                                said_of_handle(*op));
         return at->second;
     }
     [[nodiscard]] static std::vector<std::uint32_t> matching(rule const& r, graph::dense_graph const& g, std::vector<Operator> const& handles,
@@ -247,12 +318,13 @@ template <class Operator, class Device> class constraints {
         if (operation.work == ops::work_class::source)
             throw invalid_input("constraints: ", what, " of '", g.names[op], "': a graph input has no tasks");
         try {
-            form out{r.configuration ? *r.configuration : space::configuration{}, true};
+            form out{r.configuration ? *r.configuration : space::configuration{}, true, r.how};
             if (r.configuration) {
                 space::validate(out.configuration, operation, std::numeric_limits<std::int32_t>::max(), g.names[op]);
+                out.how = space::to_string(out.configuration, operation);
             } else {
                 auto const read = space::read_configuration(r.how, operation);
-                out = {read.configuration, read.placed};
+                out = {read.configuration, read.placed, r.how};
             }
             if (!uneven && ops::is_uneven(operation, out.configuration.degrees()))
                 throw invalid_input(space::to_string(out.configuration, operation), ": degrees must divide the extents, unless the space option "
@@ -263,13 +335,14 @@ template <class Operator, class Device> class constraints {
         }
     }
     /// By the names of operators, by which other graphs (of a micro-batch, say) know them.
-    [[nodiscard]] static wanted by_name(std::vector<rules_of_one> const& of, graph::dense_graph const& g) {
+    [[nodiscard]] static wanted by_name(std::vector<rules_of_one> const& of, graph::dense_graph const& g, std::vector<Operator> const& handles) {
         wanted out;
         std::map<std::string_view, std::size_t> seen;
         for (std::size_t op = 0; op < g.size(); ++op) {
             auto const [at, fresh] = seen.try_emplace(g.names[op], op);
             if (!fresh && of[at->second] != of[op])
-                throw invalid_input("constraints: operators number ", at->second, " and ", op, " are both named '", g.names[op],
+                throw invalid_input("constraints: operators number ", at->second, said_of_handle(handles[at->second]), " and ", op,
+                                    said_of_handle(handles[op]), " are both named '", g.names[op],
                                     "': operators with constraints that differ must have names that differ");
             if (fresh && of[op] != rules_of_one{}) out.emplace(g.names[op], of[op]);
         }

@@ -16,8 +16,11 @@
 #include <vector>
 
 #include <parsearch/concepts/device_topology.hpp>
+#include <parsearch/concepts/near_miss.hpp>
 #include <parsearch/concepts/operator_graph.hpp>
 #include <parsearch/core/compiled.hpp>
+#include <parsearch/core/error.hpp>
+#include <parsearch/core/handle_text.hpp>
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/problem/constraints.hpp>
 #include <parsearch/problem/surrogate.hpp>
@@ -156,8 +159,15 @@ template <class Operator, class Device> class parallelization_of : public parall
         auto const at = std::ranges::find(*operators_, handle);
         return at == operators_->end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - operators_->begin()));
     }
-    /// The handle in the caller's topology of device number `d`, as configurations count devices: those that may be used.
+    /// The handle in the caller's topology of device number `d`, as configurations and messages count devices: those that may be used.
     [[nodiscard]] Device const& device(std::size_t d) const { return devices_->at(d); }
+    /// The number of the device with this handle. Throws `invalid_input`, with the handle, where it is none of those that may be used. Linear.
+    [[nodiscard]] std::size_t number_of_device(Device const& handle) const {
+        auto const at = std::ranges::find(*devices_, handle);
+        if (at == devices_->end())
+            throw invalid_input("number_of_device: a device", said_of_handle(handle), " that is none of the ", devices_->size(), " of the problem");
+        return static_cast<std::size_t>(at - devices_->begin());
+    }
     [[nodiscard]] std::shared_ptr<std::vector<Operator> const> const& operator_handles() const noexcept { return operators_; }
     [[nodiscard]] std::shared_ptr<std::vector<Device> const> const& device_handles() const noexcept { return devices_; }
     /// The options of its space without what constraints say.
@@ -172,37 +182,23 @@ template <class Operator, class Device> class parallelization_of : public parall
     std::shared_ptr<space::space_options const> given_;
 };
 
-/// `ops::describe(description(g, op))` makes an `ops::operation`: what simulation needs beyond `OperatorGraph`.
+/// An `OperatorGraph` of which `ops::describe(description(g, op))` makes an `ops::operation`: what simulation needs of a graph.
 template <class G>
-concept DescribesOperations = requires(G const& g, operator_handle_t<G> const& op) {
-    { ops::describe(description(g, op)) } -> std::convertible_to<ops::operation>;
-};
+concept DescribesOperations = OperatorGraph<G> && ops::Describable<operator_description_t<G>>;
+
+/// A `CostOracle` of shards on the devices of `T`: what simulation needs of an oracle.
+template <class Oracle, class T>
+concept TimesShardsOn = CostOracle<Oracle, ops::shard_work, device_handle_t<T>>;
 
 namespace detail {
-/// A function that is optional but is there with other parameters would be left out without a word.
-template <class T, class Oracle> constexpr void require_no_near_misses() {
-    using device = device_handle_t<T>;
-    if constexpr (requires { &T::node_of; })
-        static_assert(
-            requires(T const& t, device const& d) { t.node_of(d); }, "the topology has a member node_of that can not be called with a device "
-                                                                     "handle: t.node_of(d) must answer the number of its node");
-    if constexpr (requires { &Oracle::collective_time; }) {
-        constexpr bool callable = HasCollectiveTime<Oracle>; // by itself: a compiler would tell all that the concept asks
-        static_assert(callable, "the oracle has a member collective_time that can not be called as "
-                                "collective_time(collective_kind, byte_count, collective_group) and answer picoseconds");
-    }
-    if constexpr (requires { &Oracle::transfer_time; })
-        static_assert(
-            requires(Oracle const& o, link_description const& l) { o.transfer_time(byte_count{}, l); },
-            "the oracle has a member transfer_time that can not be called as transfer_time(byte_count, link_description)");
-}
 /// The operators of `graph`, already with the dims of copies and partial sums, on `topology`.
 template <class Operator, DeviceTopology T, class Oracle>
 [[nodiscard]] parallelization_of<Operator, device_handle_t<T>>
 problem_on(T const& topology, Oracle oracle, graph::dense_graph graph, std::shared_ptr<std::vector<Operator> const> handles,
            std::shared_ptr<space::space_options const> given, sim::simulation_options const& options,
            constraints<Operator, device_handle_t<T>> const& constraints) {
-    require_no_near_misses<T, Oracle>();
+    near_miss::refuse_in_topology<T, device_handle_t<T>>();
+    near_miss::refuse_in_oracle<Oracle>();
     auto t = topology::read_topology(topology);
     sim::validate(options);
     // An oracle made for certain devices (a roofline, a measured table) says so.
@@ -212,6 +208,7 @@ problem_on(T const& topology, Oracle oracle, graph::dense_graph graph, std::shar
     auto device_handles = std::make_shared<std::vector<device_handle_t<T>> const>(t.devices);
     auto w = sim::make_balanced_workload(std::move(graph), std::move(t.topology), cost::any_oracle(std::move(oracle), std::move(t.devices)), options);
     parallelization made(w, constraints.applied_to(*given, w->graph, *handles));
+    constraints.require_ties(made.space(), w->graph, *handles);
     made.tie(constraints.ties(w->graph, *handles));
     return {std::move(made), std::move(handles), std::move(device_handles), std::move(given)};
 }
@@ -220,8 +217,7 @@ problem_on(T const& topology, Oracle oracle, graph::dense_graph graph, std::shar
 /// Reads graph and topology once, checks them, and makes the problem; its graph has the dims of copies and partial sums that `options.space` allows.
 /// Its devices have the memory that plans may use (`memory_kept_free`). Throws `invalid_input` as `graph::read_graph`, `topology::read_topology`,
 /// `sim::validate` and `space::strategy_space` do, and on a constraint that names what is not there.
-template <OperatorGraph G, DeviceTopology T, class Oracle>
-    requires DescribesOperations<G> && CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
+template <DescribesOperations G, DeviceTopology T, TimesShardsOn<T> Oracle>
 [[nodiscard]] parallelization_of<operator_handle_t<G>, device_handle_t<T>>
 make_problem(G const& graph, T const& topology, Oracle oracle, problem_options const& options = {}, constraints_of<G, T> const& constraints = {}) {
     auto g = graph::read_graph(graph);
@@ -237,8 +233,7 @@ make_problem(G const& graph, T const& topology, Oracle oracle, problem_options c
 ///
 ///     auto const bigger = with_topology(problem, other_cluster, roofline(other_cluster), wanted);
 ///     auto const start = adapted(problem, plan, bigger, [](my_gpu d) { return d.serial_number; }).strategy; // what a device is called there
-template <class Operator, class Device, DeviceTopology T, class Oracle>
-    requires CostOracle<Oracle, ops::shard_work, device_handle_t<T>>
+template <class Operator, class Device, DeviceTopology T, TimesShardsOn<T> Oracle>
 [[nodiscard]] parallelization_of<Operator, device_handle_t<T>>
 with_topology(parallelization_of<Operator, Device> const& problem, T const& topology, Oracle oracle,
               constraints<std::type_identity_t<Operator>, device_handle_t<T>> const& constraints = {}) {
@@ -258,14 +253,11 @@ inline parallelization with_dense_graph(parallelization const& problem, graph::d
 /// The problem of `graph` on the topology, with the oracle and the options of `problem`: what `make_problem` makes of them, and throws, without
 /// reading and checking the topology again; operators with equal dims have the operator spaces of `problem`. A `graph::dense_graph` will do.
 /// Complexity: linear in graph and topology, which is copied.
-template <OperatorGraph G>
-    requires DescribesOperations<G>
-[[nodiscard]] parallelization with_graph(parallelization const& problem, G const& graph) {
+template <DescribesOperations G> [[nodiscard]] parallelization with_graph(parallelization const& problem, G const& graph) {
     return detail::with_dense_graph(problem, graph::read_graph(graph).graph);
 }
 /// The same, with the handles of `graph`.
-template <OperatorGraph G, class Operator, class Device>
-    requires DescribesOperations<G>
+template <DescribesOperations G, class Operator, class Device>
 [[nodiscard]] parallelization_of<operator_handle_t<G>, Device> with_graph(parallelization_of<Operator, Device> const& problem, G const& graph) {
     auto g = graph::read_graph(graph);
     return {detail::with_dense_graph(problem, std::move(g.graph)), std::make_shared<std::vector<operator_handle_t<G>> const>(std::move(g.handles)),

@@ -35,6 +35,13 @@ struct configuration {
     [[nodiscard]] std::int64_t place(std::int64_t shard) const noexcept;
 };
 
+/// Whether `a` and `b`, which split alike, have their shards on the same devices, whichever way these are said.
+[[nodiscard]] inline bool on_same_devices(configuration const& a, configuration const& b) noexcept {
+    for (std::int64_t n = 0; n < a.shards(); ++n)
+        if (a.place(n) != b.place(n)) return false;
+    return true;
+}
+
 /// "s4 o2 @0+4,1": degrees above 1 by dim name, then start and the strides of these dims, or the list of devices.
 [[nodiscard]] std::string to_string(configuration const& c, ops::operation const& op);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -43,6 +44,8 @@ struct space_options {
     /// Whether operator `op`, named `name`, may be split and placed so, of what `allows` lets it be; empty: it may. Called for each configuration
     /// of an operator, of which there may be `most_asked`: see `strategy_space`.
     std::function<bool(std::string_view name, ops::operation const& op, configuration const& c)> admits{};
+    /// What `allows` and `admits` ask of operator `op`, named `name`, for messages where they leave it nothing: "pinned to 's4'"; may be empty.
+    std::function<std::string(std::string_view name, ops::operation const& op)> asked{};
 };
 
 /// Configurations of an operator of which `space_options::admits` is asked at most.

@@ -41,12 +41,16 @@ PARSEARCH_INLINE strategy_space::strategy_space(graph::dense_graph const& g, std
         if (!made) made = std::make_shared<operator_space const>(g.operations[op], devices, options, g.names[op]);
         if (!options.max_degree) (*known)[std::move(key)] = made;
         auto const refuses = [&](auto degrees) { return !options.allows(g.names[op], g.operations[op], degrees); };
+        auto const why = [&] {
+            auto const asked = options.asked ? options.asked(g.names[op], g.operations[op]) : std::string{};
+            return text(asked.empty() ? "" : ": it is ", asked);
+        };
         std::size_t refused = 0;
         bool const asked = options.allows && g.operations[op].work != ops::work_class::source;
         for (std::size_t n = 0; asked && n < made->splits(); ++n) refused += refuses(made->degrees_of(n));
         if (refused == made->splits() && !like)
             throw invalid_input("configuration space of operator '", g.names[op], "': none of its ", refused, " splits on ", devices,
-                                " devices is allowed");
+                                " devices is allowed", why());
         if (refused > 0 && refused < made->splits())
             made = std::make_shared<operator_space const>(made->restricted([&](auto degrees) { return !refuses(degrees); }));
         // A graph input has no tasks: where it is said to be is of no matter.
@@ -60,7 +64,7 @@ PARSEARCH_INLINE strategy_space::strategy_space(graph::dense_graph const& g, std
             auto admitted = made->of_those([&](configuration const& c) { return options.admits(g.names[op], g.operations[op], c); });
             if (admitted.size() == 0 && !like)
                 throw invalid_input("configuration space of operator '", g.names[op], "': none of its ", made->size(), " configurations on ", devices,
-                                    " devices is admitted");
+                                    " devices is admitted", why());
             if (admitted.size() > 0 && admitted.size() < made->size()) made = std::make_shared<operator_space const>(std::move(admitted));
         }
         spaces_.push_back(std::move(made));

@@ -16,6 +16,7 @@
 #include <parsearch/concepts/device_topology.hpp>
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/error.hpp>
+#include <parsearch/core/handle_text.hpp>
 #include <parsearch/topology/route_table.hpp>
 
 namespace parsearch::topology {
@@ -71,7 +72,9 @@ template <class Handle> class handle_numbers {
     handle_numbers(std::vector<Handle> const& handles, std::string_view what) : size_(handles.size()), plain_(counts(handles)) {
         if (plain_) return;
         for (std::uint32_t i = 0; i < handles.size(); ++i)
-            if (!map_.emplace(handles[i], i).second) throw invalid_input(what, "(topology) names number ", i, " twice: each must appear once");
+            if (auto const [at, fresh] = map_.emplace(handles[i], i); !fresh)
+                throw invalid_input(what, "(topology) names number ", at->second, said_of_handle(handles[i]), " again as number ", i,
+                                    ": each must appear once");
     }
     [[nodiscard]] std::uint32_t operator()(Handle const& handle) const {
         if constexpr (std::integral<Handle>)
@@ -146,7 +149,7 @@ template <class T, class Reading, class Numbers> [[nodiscard]] route_table read_
                 auto const link = number(l);
                 if (link == number.none)
                     throw invalid_input(route_name(read.topology, a, b), ": hop ", pairs.links() - before,
-                                        " is a link that links(topology) does not name");
+                                        " is a link that links(topology) does not name", said_of_handle(link_handle_t<T>(l)));
                 pairs.add(link);
             }
             if (pairs.links() == before)

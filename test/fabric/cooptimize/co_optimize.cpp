@@ -1,6 +1,7 @@
 #include <parsearch/fabric/cooptimize/co_optimize.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <stop_token>
@@ -15,6 +16,7 @@
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/fabric/wiring/wirings.hpp>
 #include <parsearch/models/dlrm.hpp>
+#include <parsearch/problem/constraints.hpp>
 #include <parsearch/search/mcmc.hpp>
 
 #include "support/networks.hpp"
@@ -206,6 +208,35 @@ TEST_CASE("co_optimize: finders of one's own, budgets, a stop") {
     CHECK(!stopped.best.strategy.empty());
     CHECK(fabric::co_optimize(walk{50}, fixed)(problem, {}, rng, {.time = 0ns, .starts = {{fabric::circulant(4, {1}, ten_gigabit)}}}).reason ==
           stop_reason::time_budget);
+}
+
+TEST_CASE("co_optimize: constraints hold on all networks") {
+    auto const model = small_dlrm(128);
+    using handle = operator_handle_t<graph::operator_graph>;
+    auto const dense = graph::read_graph(model);
+    std::vector<handle> tables;
+    for (std::size_t op = 0; op < dense.graph.size(); ++op)
+        if (dense.graph.operations[op].kind == "embedding") tables.push_back(dense.handles[op]);
+    REQUIRE(tables.size() == 4);
+    constraints<handle, std::uint32_t> wanted;
+    wanted.pin(tables[0], "whole @2").limit(tables[1], "s", 2).leave_out(1);
+    wanted.forbid([last = tables[2]](handle of, ops::operation const&, space::configuration const& c) { return of == last && c.shards() > 1; });
+    fabric::fabric_problem const problem(model, 4, {.servers = support::slow_servers(1)}, fabric::make_roofline{}, wanted);
+    std::mt19937_64 rng{3};
+    auto const found = fabric::co_optimize(walk{60}, fabric::wirings{2, ten_gigabit})(problem, {}, rng, {.rounds = 2});
+    auto const on = problem.on(found.best.wired).problem;
+    CHECK(on.topology().size() == 3);
+    CHECK(problem.devices() == 3);
+    CHECK(on.keeps_constraints(found.best.strategy));
+    auto const number = [&](handle of) { return static_cast<std::size_t>(std::ranges::find(dense.handles, of) - dense.handles.begin()); };
+    CHECK(found.best.strategy[number(tables[0])].device(0) == 2);
+    CHECK(found.best.strategy[number(tables[0])].shards() == 1);
+    CHECK(found.best.strategy[number(tables[1])].degree[0] <= 2);
+    CHECK(found.best.strategy[number(tables[2])].shards() == 1);
+    wanted.pin(handle{99}, "whole");
+    CHECK(support::refusal([&] {
+              return fabric::fabric_problem(model, 4, {}, fabric::make_roofline{}, wanted).servers();
+          }).starts_with("constraints: pin names an operator that is none of the "));
 }
 
 TEST_CASE("co_optimize: mistakes are named") {

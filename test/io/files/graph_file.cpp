@@ -137,6 +137,7 @@ TEST_CASE("graph JSON: a document by hand, written as it was read") {
     auto const& fc = g.operations[1];
     CHECK(fc.variant == "wide");
     CHECK(fc.dims[3].kind == ops::dim_kind::sums);
+    CHECK(fc.dims[3].name == "#3"); // as plans call a dim whose name is left out
     CHECK(fc.inputs[0].touched_bytes == 64);
     CHECK(fc.weights[0].touched_bytes < 0);
     CHECK(fc.weights[1].cache);
@@ -173,6 +174,8 @@ TEST_CASE("graph JSON: an operator may stand before those that it reads") {
 }
 
 TEST_CASE("graph JSON: what is refused, with its place") {
+    CHECK(refused_with(R"({"extent": 2, "kind": "sums"})", R"({"name": "", "extent": 2, "kind": "sums"})")
+              .ends_with("operator 'fc' (linear): dim 3 has an empty name: each dim must have a name of its own"));
     CHECK(refused_with("\"version\": 1", "\"version\": 2") == "g.json: version is 2: must be 1, which this release reads");
     CHECK(refused_with("\"name\": \"half\"", "\"name\": \"fc\"") ==
           "g.json: operators[2].name is \"fc\": is the name of operators[1] already: names must differ");

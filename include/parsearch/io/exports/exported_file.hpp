@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::io {
 
 /// A file of an export.

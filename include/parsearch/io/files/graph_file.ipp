@@ -89,12 +89,13 @@ PARSEARCH_IO_INLINE ordered_json operator_to_json(graph::dense_graph const& g, s
     for (auto const& m : amount_members)
         if (op.*m.amount != 0) out[std::string(m.name)] = op.*m.amount;
     auto& dims = out["dims"] = ordered_json::array();
-    for (auto const& d : op.dims) {
+    for (std::size_t k = 0; k < op.dims.size(); ++k) {
+        auto const& d = op.dims[k];
         if (d.shares)
             throw invalid_input("operator ", in_quotes(g.names[number]), " (", op.kind, "): dim ", in_quotes(d.name),
                                 " has shares of devices: these are of a simulation, and not written");
         auto dim = ordered_json::object();
-        if (!d.name.empty()) dim["name"] = d.name;
+        if (d.name != text('#', k)) dim["name"] = d.name;
         dim["extent"] = d.extent;
         dim["kind"] = name_of(d.kind);
         dims.push_back(std::move(dim));
@@ -163,7 +164,7 @@ PARSEARCH_IO_INLINE ops::operation read_operation(json_object const& o) {
     auto const dims = o.at("dims");
     for (std::size_t i = 0, n = dims.size(); i < n; ++i) {
         auto const dim = dims[i].object({"name", "extent", "kind"});
-        out.dims.push_back({.name = dim.has("name") ? dim.at("name").string() : std::string(),
+        out.dims.push_back({.name = dim.has("name") ? dim.at("name").string() : text('#', i),
                             .extent = dim.at("extent").integer<std::int64_t>(1),
                             .kind = read_enum<ops::dim_kind, ops::dim_kinds>(dim.at("kind"))});
     }

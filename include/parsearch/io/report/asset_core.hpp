@@ -1,6 +1,8 @@
 #pragma once
 /// What the report's scripts share: data, elements, numbers as text, colours, theme, the operator that is picked.
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::io::page {
 
 inline constexpr char const* core_script = R"js(

@@ -1,6 +1,8 @@
 #pragma once
 /// The script of the report's cost curve.
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::io::page {
 
 inline constexpr char const* curve_script = R"js(

@@ -1,6 +1,8 @@
 #pragma once
 /// The script of the report's operator graph.
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::io::page {
 
 inline constexpr char const* graph_script = R"js(

@@ -1,6 +1,8 @@
 #pragma once
 /// The script of the report's memory: at the fullest moment, and over time.
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::io::page {
 
 inline constexpr char const* memory_script = R"js(

@@ -1,6 +1,8 @@
 #pragma once
 /// The script of the report's network.
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::io::page {
 
 inline constexpr char const* network_script = R"js(

@@ -1,6 +1,8 @@
 #pragma once
 /// The script of the report's lists of operators and parameters.
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::io::page {
 
 inline constexpr char const* operators_script = R"js(

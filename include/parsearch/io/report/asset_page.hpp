@@ -1,6 +1,8 @@
 #pragma once
 /// The skeleton of the report: what the scripts fill.
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::io::page {
 
 /// The policy forbids every request, also one that a browser extension or a mistake would make.

@@ -1,6 +1,8 @@
 #pragma once
 /// The style sheet of the report.
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::io::page {
 
 inline constexpr char const* style = R"css(

@@ -1,6 +1,8 @@
 #pragma once
 /// The script of the report's summary and comparison.
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::io::page {
 
 inline constexpr char const* summary_script = R"js(

@@ -1,6 +1,8 @@
 #pragma once
 /// The script of the report's timeline.
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::io::page {
 
 inline constexpr char const* timeline_script = R"js(

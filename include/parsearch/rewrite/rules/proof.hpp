@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <parsearch/core/compiler.hpp>
+
 namespace parsearch::rewrite {
 
 /// How far a rule is proved.
