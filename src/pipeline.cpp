@@ -16,6 +16,7 @@
 #include <parsearch/pipeline/pipelining.ipp>
 #include <parsearch/pipeline/plans/one_replica.ipp>
 #include <parsearch/pipeline/plans/plan_bound.ipp>
+#include <parsearch/pipeline/plans/plan_change.ipp>
 #include <parsearch/pipeline/plans/plan_maker.ipp>
 #include <parsearch/pipeline/plans/plan_problem.ipp>
 #include <parsearch/pipeline/plans/plan_space.ipp>

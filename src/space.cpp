@@ -3,6 +3,7 @@
 #include <parsearch/problem/problem.ipp>
 #include <parsearch/problem/replanning.ipp>
 #include <parsearch/problem/serving.ipp>
+#include <parsearch/problem/state_moves.ipp>
 #include <parsearch/problem/surrogate.ipp>
 #include <parsearch/problem/surrogate_store.ipp>
 #include <parsearch/problem/surrogate_terms.ipp>

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <ranges>
 #include <utility>
 #include <vector>
@@ -44,53 +45,80 @@ struct device_count {
 struct part_result {
     std::vector<std::size_t> devices{}; ///< of the problem, ascending
     pipeline_result found{}; ///< a plan on these, numbered from 0: of `on_devices(problem, devices)`; counts and reason of the whole search
+    [[nodiscard]] placed_plan plan() const { return {found.best, devices}; }
 };
 
-/// `partition_part(problem, rng, options, observers...)`: as `partition`, on as many devices as are worth most, on full nodes. One stage on 1,023
-/// devices splits 1,024 samples over 512 at most. This plans 7 stages of 128 devices.
+/// `partition_part(problem, start, rng, options, observers...)`: as `partition`, on as many devices as are worth most, on full nodes. One stage on
+/// 1,023 devices splits 1,024 samples over 512 at most. This plans 7 stages of 128 devices.
 ///
-/// Each of `device_counts` is searched, the best first, and then all devices. Each has half of what is left of the budget, and the last has all. A
-/// later search is only for what is better than the best before. Numbers on which constraints leave an operator nothing are left out. All devices
-/// alone are searched where constraints say on which devices operators may be, and `partition_options::starts` are starts of that search. Observers
-/// are told what each search tells; one that ends a search ends all. Throws as `partition`; what ends a later search ends with the best before.
+/// `start` is a plan that is known from elsewhere, or left out; it is simulated first, and the answer is never worse. Then each of `device_counts` is
+/// searched, the best first, and then all devices. Each has half of what is left of the budget, and the last has all. A later search is only for what
+/// is better than the best before. Numbers on which constraints leave an operator nothing are left out. All devices alone are searched where
+/// constraints say on which devices operators may be, and `partition_options::starts` are starts of that search. Observers are told what each search
+/// tells; one that ends a search ends all. Throws as `partition`; what ends a later search ends with the best before.
 struct partition_part_fn {
     template <RandomBits R, class... Os>
     part_result operator()(parallelization const& problem, R& rng, partition_options const& options = {}, Os&&... observers) const {
+        return (*this)(problem, placed_plan{}, rng, options, observers...);
+    }
+    template <RandomBits R, class... Os>
+    part_result operator()(parallelization const& problem, placed_plan start, R& rng, partition_options const& options = {},
+                           Os&&... observers) const {
         auto const began = std::chrono::steady_clock::now();
         auto const spent = [&] { return std::chrono::steady_clock::now() - began; };
         auto const all = problem.topology().size();
-        std::vector<std::size_t> counts;
+        std::vector<std::vector<std::size_t>> parts; // of the devices
+        bool const starts = !start.plan.strategy.empty();
+        if (starts) parts.push_back(start.numbers(all));
+        auto const add = [&](std::size_t count) {
+            std::vector<bool> free(all, true);
+            parts.push_back(topology::take_neighbours(problem.topology(), free, count));
+        };
+        bool adds_all = true;
         if (!problem.space().options().admits)
-            for (auto const& c : device_counts(problem, options)) counts.push_back(c.devices);
-        if (std::ranges::find(counts, all) == counts.end()) counts.push_back(all);
+            for (auto const& c : device_counts(problem, options)) {
+                add(c.devices);
+                adds_all = adds_all && c.devices != all;
+            }
+        if (adds_all) add(all);
 
         part_result best;
         search_stats stats;
         auto ended = stop_reason::exhausted;
-        for (std::size_t i = 0; i < counts.size(); ++i) {
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            auto& devices = parts[i];
+            bool const simulates_start = starts && i == 0;
             bool const known = !best.devices.empty(), fits = known && best.found.reason != stop_reason::nothing_feasible;
-            std::int64_t const share = i + 1 < counts.size() ? 2 : 1;
+            std::int64_t const share = i + 1 < parts.size() ? 2 : 1;
             auto asked = options;
             if (options.time) asked.time = std::max<std::chrono::nanoseconds>((*options.time - spent()) / share, std::chrono::nanoseconds::zero());
             if (options.evaluations) {
                 auto const left = *options.evaluations - std::min(*options.evaluations, stats.evaluations);
-                if (known && left == 0) break;
+                if (known && left == 0) {
+                    ended = stop_reason::evaluation_budget;
+                    break;
+                }
                 asked.evaluations = std::max<std::uint64_t>(left / static_cast<std::uint64_t>(share), 1);
             }
-            if (known && asked.time && *asked.time == std::chrono::nanoseconds::zero()) break;
+            if (known && asked.time && *asked.time == std::chrono::nanoseconds::zero()) {
+                ended = stop_reason::time_budget;
+                break;
+            }
             if (fits) asked.bound = std::min(best.found.cost, options.bound.value_or(best.found.cost));
-            if (counts[i] < all) asked.starts.clear();
-            std::vector<bool> free(all, true);
-            auto devices = topology::take_neighbours(problem.topology(), free, counts[i]);
-            auto const part = counts[i] < all ? on_devices_if_allowed(problem, devices) : problem;
+            if (devices.size() < all) asked.starts.clear();
+            if (options.surcharge) asked.surcharge = [&](pipeline_plan const& plan, auto const&) { return options.surcharge(plan, devices); };
+            auto const part = devices.size() < all ? on_devices_if_allowed(problem, devices) : problem;
             if (!part) continue;
             try {
-                auto found = partition(*part, {}, rng, asked, observers...);
+                auto result = simulates_start ? partition.only(*part, std::move(start.plan), asked, observers...)
+                                              : std::optional(partition(*part, {}, rng, asked, observers...));
+                if (!result) continue;
+                auto& found = *result;
                 add_counts(stats, found.stats);
                 stats.improved += found.stats.improved;
                 ended = found.ended;
                 bool const fits_now = found.reason != stop_reason::nothing_feasible;
-                if (!known || (fits_now == fits ? found.cost < best.found.cost : fits_now)) best = {std::move(devices), std::move(found)};
+                if (!known || (fits_now == fits ? found.cost < best.found.cost : fits_now)) best = {devices, std::move(found)};
             } catch (interrupted const&) {
                 if (!known) throw;
                 ended = stop_reason::stop_requested;

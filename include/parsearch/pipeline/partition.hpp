@@ -84,6 +84,14 @@ struct partition_fn {
         return search_state(problem, options, tell).run(std::move(start));
     }
 
+    /// `start` alone, simulated; nothing where the space does not allow it.
+    template <class... Os>
+    std::optional<pipeline_result> only(parallelization const& problem, pipeline_plan start, partition_options const& options,
+                                        Os&&... observers) const {
+        observer tell(observers...);
+        return search_state(problem, options, tell).run_only(std::move(start));
+    }
+
   private:
     using observer = search::listener<simulated_pipeline, estimated_pipelines, search::improved<picoseconds>, search::progress<picoseconds>,
                                       search::budget_spent<picoseconds>>;
@@ -97,6 +105,11 @@ struct partition_fn {
         }
 
         [[nodiscard]] pipeline_result run(pipeline_plan start);
+        [[nodiscard]] std::optional<pipeline_result> run_only(pipeline_plan start) {
+            if (!allowed(start.strategy)) return {};
+            consider(std::move(start), false);
+            return kernel_.finish(stop_reason::exhausted, feasible_);
+        }
 
       private:
         void search_all(pipeline_plan start);

@@ -50,6 +50,8 @@ PARSEARCH_INLINE picoseconds partition_fn::search_state::consider(pipeline_plan&
     if (!feasible_) bound = unbounded; // one that fits is better than the best
     auto priced = builder_.simulator().within(plan.how, plan.strategy, bound);
     if (!priced && known_where_exceeding && exceeds()) priced = builder_.simulator()(plan.how, plan.strategy);
+    if (priced) priced = with_surcharge(options_, plan, *priced);
+    if (priced && *priced > bound && !(known_where_exceeding && exceeds())) priced.reset();
     kernel_.count_evaluation();
     kernel_.count_proposal();
     kernel_.tell(simulated_pipeline{kernel_.stats().evaluations, plan, builder_.simulator(), improves, priced, kernel_.best_cost()});

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,8 @@
 #include <parsearch/space/strategy_space.hpp>
 
 namespace parsearch::pipeline {
+
+struct pipeline_plan;
 
 /// Options of `partition`, which always ends by itself. `plan_problem` reads of them what may be chosen.
 struct partition_options {
@@ -43,7 +47,10 @@ struct partition_options {
     bool cuts_anywhere = false;                 ///< stages may begin at any operator, not only between blocks (`stage_places`)
     std::uint64_t beam = 4;                     ///< pipelines that are improved step by step, at least 1
     std::uint64_t progress_interval = 1000;     ///< evaluations from one `search::progress` to the next; 0: none
-    std::optional<picoseconds> bound{};         ///< a cost that is known from elsewhere: what can not be better by its work is not simulated
+    /// What a plan costs beside its iterations, not negative; none: nothing. Called with the numbers of its devices, or with none where it is of all,
+    /// by several threads at once where a search has several. See `plan_change::surcharge`.
+    std::function<picoseconds(pipeline_plan const& plan, std::span<std::size_t const> devices)> surcharge{};
+    std::optional<picoseconds> bound{}; ///< a cost that is known from elsewhere: what can not be better by its work is not simulated
 };
 
 /// Segments of a stage that searches try at most.
@@ -51,6 +58,10 @@ inline constexpr std::uint32_t most_segments = 64;
 
 /// Throws `invalid_input` naming the option, its value and the rule.
 void validate(partition_options const& o);
+
+/// `cost`, which is that of `plan` on all devices, and what `o` says that it costs beside its iterations; at most infinity. Throws `invalid_input`
+/// where that is negative.
+[[nodiscard]] picoseconds with_surcharge(partition_options const& o, pipeline_plan const& plan, picoseconds cost);
 
 /// What plans of a problem may choose: by the options, and by what is simulated. Refers to both.
 class plan_rules {

@@ -3,6 +3,8 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/pipeline/partition_options.hpp>
+#include <parsearch/pipeline/pipeline_plan.hpp>
+#include <parsearch/sim/memory/memory_penalty.hpp>
 
 namespace parsearch::pipeline {
 
@@ -15,6 +17,13 @@ PARSEARCH_INLINE void validate(partition_options const& o) {
     positive(o.max_micro_batches, "max_micro_batches");
     positive(o.max_interleaved, "max_interleaved");
     positive(o.beam, "beam");
+}
+
+PARSEARCH_INLINE picoseconds with_surcharge(partition_options const& o, pipeline_plan const& plan, picoseconds cost) {
+    if (!o.surcharge || cost == cost_traits<picoseconds>::infinity()) return cost;
+    auto const more = o.surcharge(plan, {});
+    if (more < picoseconds::zero()) throw invalid_input("partition: option 'surcharge' answers ", more.count(), " ps: must not be negative");
+    return sim::total_cost(cost, more);
 }
 
 PARSEARCH_INLINE bool plan_rules::may_shard(sharded_states states, std::size_t group, bool within_nodes) const noexcept {

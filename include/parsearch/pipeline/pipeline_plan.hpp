@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,20 @@ struct pipeline_plan {
         return tensor_parallel.empty() ? 1 : *std::max_element(tensor_parallel.begin(), tensor_parallel.end());
     }
     friend bool operator==(pipeline_plan const&, pipeline_plan const&) = default;
+};
+
+/// A plan, and the devices of a problem that it is on.
+struct placed_plan {
+    pipeline_plan plan;                 ///< of `on_devices(problem, devices)`
+    std::vector<std::size_t> devices{}; ///< ascending; empty: all
+    /// The numbers of its devices, of a problem with so many.
+    [[nodiscard]] std::vector<std::size_t> numbers(std::size_t all) const {
+        if (!devices.empty()) return devices;
+        std::vector<std::size_t> out(all);
+        std::iota(out.begin(), out.end(), std::size_t{0});
+        return out;
+    }
+    friend bool operator==(placed_plan const&, placed_plan const&) = default;
 };
 
 /// How many segments of stage `s`, or of all, offload what some operator keeps, and how many there are.

@@ -1,37 +1,9 @@
 #pragma once
-// What it takes to change from a plan to another, and searches that weigh it against what the other plan gains.
+// Searches that weigh what it takes to change to a plan against what the plan gains.
 
 #include <parsearch/problem/replanning.hpp>
 
 namespace parsearch {
-
-PARSEARCH_INLINE moved_states& moved_states::operator+=(moved_states const& o) noexcept {
-    bytes += o.bytes;
-    lost += o.lost;
-    time = picoseconds(saturating_sum(time.count(), o.time.count()));
-    return *this;
-}
-
-PARSEARCH_INLINE byte_count state_moves::bytes_of(ops::operand const& weight, std::int64_t elements) const {
-    sim::held_weights held;
-    held.elements = elements;
-    held.bytes = elements * ops::size_of(weight.type);
-    return held.bytes + (work_->options.training ? sim::optimizer_memory(held, sim::cost_of(work_->options.optimizer).states) : 0);
-}
-
-PARSEARCH_INLINE void state_moves::send(byte_count bytes, std::span<std::uint32_t const> holders, std::span<std::uint32_t const> wanted,
-                                        std::map<std::pair<std::uint32_t, std::uint32_t>, byte_count>& sent) {
-    auto const& node = work_->topology.node;
-    std::size_t turn = 0;
-    for (auto const d : wanted) {
-        if (std::ranges::binary_search(holders, d)) continue;
-        near_.clear();
-        for (auto const h : holders)
-            if (node[h] == node[d]) near_.push_back(h);
-        auto const from = near_.empty() ? holders : std::span<std::uint32_t const>(near_);
-        sent[{from[turn++ % from.size()], d}] += bytes;
-    }
-}
 
 PARSEARCH_INLINE picoseconds replanning::evaluator_type::reset(space::flat_strategy const& s) {
     restore();
@@ -41,7 +13,7 @@ PARSEARCH_INLINE picoseconds replanning::evaluator_type::reset(space::flat_strat
     auto const cost = simulator_.reset(s);
     now_ = std::move(next);
     time_ = std::move(times);
-    return with(cost, share(sum_of(time_)));
+    return with(cost, iterations_.share(sum_of(time_)));
 }
 
 PARSEARCH_INLINE std::optional<picoseconds> replanning::evaluator_type::propose(std::span<change<space::configuration> const> changes,
@@ -61,7 +33,7 @@ PARSEARCH_INLINE std::optional<picoseconds> replanning::evaluator_type::propose(
     try {
         next_time_ = time_;
         for (auto const n : changed_) next_time_[n] = time_of(n);
-        auto const mine = share(sum_of(next_time_));
+        auto const mine = iterations_.share(sum_of(next_time_));
         auto const rest = bound == cost_traits<picoseconds>::infinity() ? bound : bound - picoseconds(mine);
         auto const cost = simulator_.propose(changes, rest);
         return cost ? std::optional(with(*cost, mine)) : std::nullopt;

@@ -10,7 +10,9 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/cost/roofline.hpp>
+#include <parsearch/graph/blocks.hpp>
 #include <parsearch/models/gpt.hpp>
+#include <parsearch/problem/constraints.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 namespace ps = parsearch;
@@ -64,6 +66,17 @@ TEST_CASE("plan_space: what may be chosen follows from the options") {
         CHECK(count(few, d) == 1);
     CHECK(std::ranges::all_of(few.splits(), [](auto const& by) { return by.context == 1; }));
     CHECK(space_of(problem, {}, false).ties().size() == problem.size());
+    // What constraints tie is one decision, in blocks that repeat or not.
+    auto const first = ps::graph::first_repeats(problem.graph());
+    std::uint32_t op = 0;
+    while (first[op] == op) ++op;
+    auto const cluster = ps::topology::nodes({.count = 2, .gpus_per_node = 2, .device = ps::topology::v100_sxm});
+    auto const model = ps::models::gpt({.layers = 2, .hidden = 64, .heads = 4, .sequence = 16, .vocabulary = 128, .batch = 8});
+    ps::constraints_of<decltype(model), decltype(cluster)> wanted;
+    wanted.tie({problem.handle(op), problem.handle(first[op])});
+    auto const tied = space_of(ps::make_problem(model, cluster, ps::cost::roofline{cluster}, {}, wanted), {}, false);
+    CHECK(tied.ties().size() == problem.size() - 1);
+    CHECK(tied.ties().group_of(op) == tied.ties().group_of(first[op]));
 
     auto const most = std::uint64_t{1} << 62; // times the devices it is more than 64 bits hold
     CHECK(space_of(problem, {.max_interleaved = most}).most_stages() == space_of(problem, {.max_interleaved = 64}).most_stages());

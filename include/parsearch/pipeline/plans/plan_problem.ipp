@@ -72,7 +72,9 @@ PARSEARCH_INLINE std::optional<picoseconds> plan_evaluator::price(plan_decisions
     if (!shop_->maker.has_own_operators(d) && shop_->builder.least_time(*c) > bound.count()) return {};
     auto const plan = shop_->maker.plan(d, *c);
     if (!plan) return answer(infinity);
-    auto const cost = shop_->builder.simulator().within(plan->how, plan->strategy, bound);
+    auto cost = shop_->builder.simulator().within(plan->how, plan->strategy, bound);
+    if (cost) cost = with_surcharge(shop_->of->options, *plan, *cost);
+    if (cost && *cost > bound) cost.reset();
     if (known_.size() >= most_known) known_.clear();
     known_[std::move(key)] = {cost.value_or(bound), cost.has_value()};
     return cost;

@@ -50,8 +50,9 @@ inline constexpr std::size_t plan_wide_decisions = 11;
 /// - of each stage, up to as many as there may be: where it begins, in places (`stage_places`) from where stages of equal load would (0: there; odd
 ///   numbers after, even ones before); its degree of tensor parallelism (0: that of `split`; then `degrees`); whether it computes again (0: as
 ///   `recompute` says; 1: not so);
-/// - of each operator, or where they are tied of all at one place of blocks that repeat: 0: as the stage's split says; then as each of `splits` would
-///   have it; then each configuration of the problem's space, counted from the first device of the stage's group.
+/// - of each operator, or of all that constraints tie, or that are tied at one place of blocks that repeat: 0: as the stage's split says; then as
+/// each
+///   of `splits` would have it; then each configuration of the problem's space, counted from the first device of the stage's group.
 /// Not all combinations are plans (`plan_maker`). A decision that means nothing beside others (of a fourth stage where there are two) may be any.
 class plan_space {
   public:
@@ -107,10 +108,8 @@ class plan_space {
     [[nodiscard]] plan_decisions canonical(plan_decisions d) const;
 
   private:
-    static std::vector<std::uint32_t> alone(std::size_t operators) {
-        auto const all = std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(operators));
-        return {all.begin(), all.end()};
-    }
+    /// The first operator that each is tied to: by the problem's constraints, and where `blocks` says so in blocks that repeat.
+    [[nodiscard]] static std::vector<std::uint32_t> first_of_ties(parallelization const& problem, bool blocks);
 
     std::size_t devices_, operators_;
     space::strategy_space strategies_;

@@ -3,13 +3,26 @@
 
 #include <set>
 
+#include <parsearch/core/joined_sets.hpp>
 #include <parsearch/pipeline/plans/plan_space.hpp>
 
 namespace parsearch::pipeline {
 
+PARSEARCH_INLINE std::vector<std::uint32_t> plan_space::first_of_ties(parallelization const& problem, bool blocks) {
+    joined_sets sets(problem.size());
+    auto const join = [&](std::vector<std::uint32_t> const& first) {
+        for (std::uint32_t op = 0; op < first.size(); ++op) sets.join(op, first[op]);
+    };
+    if (blocks) join(graph::first_repeats(problem.graph()));
+    join(problem.ties());
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t op = 0; op < problem.size(); ++op) out.push_back(sets.root(op));
+    return out;
+}
+
 PARSEARCH_INLINE plan_space::plan_space(parallelization const& problem, detail::stage_builder& builder, partition_options const& options, bool tied)
     : devices_(builder.devices()), operators_(builder.order().size()), strategies_(problem.space()),
-      ties_(std::make_shared<operator_ties const>(tied ? graph::first_repeats(problem.graph()) : alone(problem.size()), problem.space())) {
+      ties_(std::make_shared<operator_ties const>(first_of_ties(problem, tied), problem.space())) {
     plan_rules const rules(problem, options);
     auto const rounds = std::min<std::uint64_t>(options.max_interleaved, operators_);
     most_stages_ = static_cast<std::uint32_t>(std::min<std::uint64_t>({options.max_stages, operators_, devices_ * rounds}));
