@@ -153,7 +153,12 @@ class cluster_scheduler {
         decide([&] {
             auto const healthy = well();
             std::vector<ps::job> wanted;
-            for (auto const& j : jobs_) wanted.push_back({j.name, ps::on_devices(j.whole, healthy), static_cast<double>(j.steps)});
+            for (auto const& j : jobs_) {
+                std::vector<std::size_t> has;
+                for (std::size_t n = 0; n < healthy.size(); ++n)
+                    if (std::ranges::binary_search(j.devices, healthy[n])) has.push_back(n);
+                wanted.push_back({j.name, ps::on_devices(j.whole, healthy), static_cast<double>(j.steps), {}, has});
+            }
             auto const placed = ps::place(wanted, search, ps::placement_goal::longest); // all are done as early as can be
             for (std::size_t n = 0; n < jobs_.size(); ++n) {
                 std::vector<std::size_t> devices;
@@ -167,14 +172,19 @@ class cluster_scheduler {
         decide([&] {
             auto const before = ps::on_devices(job.whole, job.devices), now = ps::on_devices(job.whole, devices);
             ps::replanning const change(before, job.plan, now, static_cast<std::uint64_t>(job.steps));
+            auto cost = change.evaluator();
+            auto const starts = change.starts(); // the old plan on these devices first, then what the textbook has
+            auto const first = std::ranges::min_element(starts, {}, [&](auto const& s) { return cost(s); });
             std::mt19937_64 rng{1};
-            start(job, devices, ps::search::greedy(change, change.start(), rng, {.evaluations = 200}).best);
+            start(job, devices, ps::search::greedy(change, *first, rng, {.evaluations = 200}).best);
         });
     }
     void start(running& job, std::vector<std::size_t> const& devices, ps::space::flat_strategy const& plan) {
         auto const now = ps::on_devices(job.whole, devices);
         auto const step = now.simulator()(plan);
-        auto const where = [](running const& j) { return std::to_string(j.devices.size()) + " devices (" + devices_of(j) + ")"; };
+        auto const where = [](running const& j) {
+            return std::to_string(j.devices.size()) + (j.devices.size() == 1 ? " device (" : " devices (") + devices_of(j) + ")";
+        };
         auto const was = job;
         job.devices = devices;
         job.plan = plan;

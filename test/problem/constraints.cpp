@@ -14,9 +14,12 @@
 #include <parsearch/graph/vector_graph.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/pipeline/part_of_devices.hpp>
 #include <parsearch/pipeline/partition.hpp>
 #include <parsearch/pipeline/plans/plan_problem.hpp>
+#include <parsearch/problem/placement.hpp>
 #include <parsearch/problem/problem.hpp>
+#include <parsearch/problem/replanning.hpp>
 #include <parsearch/problem/tied.hpp>
 #include <parsearch/search/dominator_dp.hpp>
 #include <parsearch/search/exact.hpp>
@@ -56,9 +59,17 @@ struct three_layers {
 };
 using wanted = constraints_of<graph::operator_graph, support::plain_topology>;
 
-/// Some constraints of a problem like `free`.
-template <class Free> wanted random_constraints(Free const& free, std::mt19937_64& rng) {
+/// Devices that are not used, and memory of others.
+wanted random_devices(std::mt19937_64& rng, std::uint32_t devices) {
     wanted out;
+    auto const gone = static_cast<std::uint32_t>(uniform_index(rng, devices));
+    if (bernoulli(rng, 0.3)) out.leave_out(gone);
+    else if (bernoulli(rng, 0.3)) out.memory(gone, 1'000'000);
+    return out;
+}
+
+/// `out`, and some constraints of a problem like `free`, which has `out`.
+template <class Free> wanted random_constraints(Free const& free, wanted out, std::mt19937_64& rng) {
     auto const some = [&] {
         for (;;)
             if (auto const op = uniform_index(rng, free.size()); free.graph().operations[op].work != ops::work_class::source) return op;
@@ -70,8 +81,9 @@ template <class Free> wanted random_constraints(Free const& free, std::mt19937_6
     };
     for (auto n = 1 + uniform_index(rng, 3); n > 0; --n) {
         auto const op = some();
-        switch (uniform_index(rng, 4)) {
+        switch (uniform_index(rng, 5)) {
         case 0: out.pin(free.handle(op), form(op)); break;
+        case 4: out.pin([handle = free.handle(op)](auto const& of, ops::operation const&) { return of == handle; }, form(op)); break;
         case 1: out.forbid(free.handle(op), form(op)); break;
         case 2:
             if (auto const& dims = free.graph().operations[op].dims; !dims.empty())
@@ -100,8 +112,9 @@ TEST_CASE("constraints: all searches keep them, from starts that break them, and
         auto const topology = support::random_topology(rng, {.devices = 4});
         auto const network = support::random_network(rng, 4);
         auto const options = support::random_options(rng);
-        auto const free = make_problem(network, topology, support::mixed_oracle{}, {.simulation = options});
-        auto const limits = random_constraints(free, rng);
+        auto const devices = random_devices(rng, 4);
+        auto const free = make_problem(network, topology, support::mixed_oracle{}, {.simulation = options}, devices);
+        auto const limits = random_constraints(free, devices, rng);
         auto const problem = [&]() -> std::optional<decltype(make_problem(network, topology, support::mixed_oracle{}))> {
             try {
                 return make_problem(network, topology, support::mixed_oracle{}, {.simulation = options}, limits);
@@ -145,6 +158,20 @@ TEST_CASE("constraints: all searches keep them, from starts that break them, and
         check("portfolio", search::portfolio(*problem, start, rng, {.evaluations = 100}));
         for (auto const& s : problem->starts()) REQUIRE(problem->keeps_constraints(s));
         if (seed % 5 != 0) continue;
+        replanning const change(free, start, *problem, 10);
+        REQUIRE(problem->keeps_constraints(search::greedy(change, change.start(), rng, {.evaluations = 60}).best));
+        REQUIRE(problem->keeps_constraints(search::mcmc(change, change.start(), rng, {.evaluations = 40}).best));
+        tied_parallelization const tied(*problem);
+        auto const together = tied.ties().spread(search::greedy(tied, tied.ties().gather(start), rng, {.evaluations = 60}).best);
+        REQUIRE(problem->keeps_constraints(together));
+        REQUIRE(tied.ties().keeps(together));
+        std::vector<std::size_t> const counts{1, 2, problem->topology().size()};
+        for (auto const &point : device_front(*problem, counts, [&](parallelization const& p, space::flat_strategy const& s) {
+                 return search::greedy(p, s, rng, {.evaluations = 30}).best;
+             }))
+            if (!point.strategy.empty()) REQUIRE(problem->keeps_constraints(with_devices(point.strategy, point.devices)));
+        auto const part = pipeline::partition_part(*problem, rng, {.evaluations = 40});
+        REQUIRE(!space::first_not_allowed(on_devices(*problem, part.devices).space().options(), problem->graph(), part.found.best.strategy));
         auto const plan = pipeline::partition(*problem, {}, rng, {.evaluations = 40}).best;
         REQUIRE(!space::first_not_allowed(problem->space().options(), problem->graph(), plan.strategy));
         pipeline::plan_problem const plans(*problem);
@@ -185,6 +212,9 @@ TEST_CASE("constraints: devices that are left out are not there, and handles say
     auto const problem = net.problem(wanted{}.leave_out(net.mesh.devices()[1]).memory(net.mesh.devices()[3], 5_GiB));
     CHECK(problem.topology().size() == 3);
     CHECK(problem.device(1) == net.mesh.devices()[2]);
+    for (std::size_t d = 0; d < 3; ++d) CHECK(problem.number_of_device(problem.device(d)) == d);
+    CHECK(refusal([&] { return problem.number_of_device(1); }) ==
+          "number_of_device: a device (its handle is 1) that is none of the 3 of the problem");
     CHECK(problem.topology().node == std::vector<std::uint32_t>{0, 1, 1});
     CHECK(problem.topology().devices[2].memory == sim::usable_memory(5_GiB, problem.options()));
     auto const all = net.problem();
@@ -243,8 +273,12 @@ TEST_CASE("constraints: ties are those of the tied problem, whose bounds prove w
     // Where nothing is said, blocks; they can be joined with groups.
     CHECK(net.problem().ties().empty());
     CHECK(tied_parallelization(net.problem()).ties().group_of(3) == tied_parallelization(net.problem(wanted{}.tie_blocks())).ties().group_of(3));
-    // A pin of one that is tied unties it, as its configurations are others.
-    CHECK(tied_parallelization(net.problem(wanted{}.tie({net["fc1"], net["fc3"]}).pin(net["fc3"], "whole"))).ties().size() == 4);
+    // A pin of one that is tied by name is one of all.
+    CHECK(refusal([&] {
+              return net.problem(wanted{}.tie({net["fc1"], net["fc3"]}).pin(net["fc3"], "whole")).size();
+          }) == "constraints: 'fc3' is tied to 'fc1', which may be split otherwise: must have equal dims, and the same pins, limits and forbidden "
+                "configurations");
+    CHECK(net.problem(wanted{}.tie({net["fc1"], net["fc3"]}).pin(net["fc3"], "whole").pin(net["fc1"], "whole")).ties()[3] == 1);
     // Starts that break constraints are projected here, too.
     auto const pinned =
         net.problem(wanted{}.tie({net["fc1"], net["fc3"]}).pin([](auto const&, auto const& op) { return op.kind == "linear"; }, "o4"));
@@ -264,7 +298,8 @@ TEST_CASE("constraints: bounds of ties are below every completion") {
         wanted ties;
         std::vector<operator_handle_t<decltype(network)>> group;
         for (std::size_t op = 0; op < free.size(); ++op)
-            if (bernoulli(rng, 0.6)) group.push_back(free.handle(op));
+            if (bernoulli(rng, 0.6) && (group.empty() || free.space().of(op) == free.space().of(free.number_of(group.front()))))
+                group.push_back(free.handle(op));
         if (!group.empty()) ties.tie(group);
         auto const problem = make_problem(network, topology, support::mixed_oracle{}, {.simulation = free.options()}, ties);
         tied_parallelization const tied(problem);
@@ -294,8 +329,9 @@ TEST_CASE("constraints: what is wrong is named") {
     three_layers const net;
     auto const wrong = [&](wanted const& c) { return refusal([&] { return net.problem(c).size(); }); };
     CHECK(wrong(wanted{}.pin(three_layers::handle{17}, "whole")) ==
-          "constraints: pin names an operator that is none of the 4 that operators(graph) names");
-    CHECK(wrong(wanted{}.tie({three_layers::handle{17}})) == "constraints: tie names an operator that is none of the 4 that operators(graph) names");
+          "constraints: pin names an operator that is none of the 4 that operators(graph) names (its handle is 17)");
+    CHECK(wrong(wanted{}.tie({three_layers::handle{17}})) ==
+          "constraints: tie names an operator that is none of the 4 that operators(graph) names (its handle is 17)");
     CHECK(wrong(wanted{}.pin(net["in"], "whole")) == "constraints: pin of 'in': a graph input has no tasks");
     CHECK(wrong(wanted{}.pin(net["fc1"], "s9"))
               .starts_with("constraints: pin of 'fc1': 's9': s9: the degree must be from 1 to the extent, 8; linear has dims"));
@@ -307,15 +343,29 @@ TEST_CASE("constraints: what is wrong is named") {
     CHECK(wrong(wanted{}.limit(net["fc1"], "o", 0)) == "constraints: limit of 'fc1', dim 'o' is 0: must be at least 1");
     CHECK(wrong(wanted{}.pin([](auto const&, auto const&) { return false; }, "s4")) ==
           "constraints: rule number 0, pin to 's4', matches no operator: must match some");
-    CHECK(wrong(wanted{}.leave_out(9)) == "constraints: leave_out number 0 is of a device that the topology does not have");
-    CHECK(wrong(wanted{}.memory(9, 1)) == "constraints: memory number 0 is of a device that the topology does not have");
-    CHECK(wrong(wanted{}.memory(1, -1)) == "constraints: the memory of device 1 is -1 bytes: must not be negative");
+    CHECK(wrong(wanted{}.leave_out(9)) == "constraints: leave_out number 0 is of a device that the topology does not have (its handle is 9)");
+    CHECK(wrong(wanted{}.memory(9, 1)) == "constraints: memory number 0 is of a device that the topology does not have (its handle is 9)");
+    CHECK(wrong(wanted{}.memory(1, -1)) == "constraints: the memory of device 1 (its handle is 1) is -1 bytes: must not be negative");
     wanted none;
     for (std::uint32_t d = 0; d < 4; ++d) none.leave_out(d);
     CHECK(wrong(none) == "constraints: all 4 devices are left out: some must be used");
-    CHECK(wrong(wanted{}.pin(net["fc1"], "s2").forbid(net["fc1"], "s2")).starts_with("configuration space of operator 'fc1': none of its "));
-    CHECK(wrong(wanted{}.pin(net["fc1"], "whole @9")) ==
-          "configuration space of operator 'fc1': none of its 4 configurations on 4 devices is admitted");
+    // What leaves nothing is said.
+    std::string const nothing = "configuration space of operator 'fc1': none of its ";
+    auto const splits = net.problem().space().of(1).splits();
+    CHECK(wrong(wanted{}.pin(net["fc1"], "s2").forbid(net["fc1"], "s2")) ==
+          text(nothing, splits, " splits on 4 devices is allowed: it is pinned to 's2', forbidden 's2'"));
+    CHECK(wrong(wanted{}.pin(net["fc1"], "s8").pin(net["fc1"], "o8")) ==
+          text(nothing, splits, " splits on 4 devices is allowed: it is pinned to 's8' or 'o8'"));
+    CHECK(wrong(wanted{}.pin(net["fc1"], "s2 o2").limit(net["fc1"], "o", 1).limit(net["fc1"], "s", 2)) ==
+          text(nothing, splits, " splits on 4 devices is allowed: it is pinned to 's2 o2', limited to 2 parts of dim 's' and 1 parts of dim 'o'"));
+    CHECK(wrong(wanted{}.pin(net["fc1"], "whole @9")) == text(nothing, "4 configurations on 4 devices is admitted: it is pinned to 'whole @9'"));
+    auto elsewhere = net.problem().space()[1][0];
+    elsewhere.start = 7;
+    CHECK(wrong(wanted{}.pin(net["fc1"], elsewhere)) == text(nothing, "4 configurations on 4 devices is admitted: it is pinned to '",
+                                                             space::to_string(elsewhere, net.problem().graph().operations[1]), "'"));
+    CHECK(refusal([&] {
+              return net.problem({}, {.space = {.allows = [](auto, auto const&, auto) { return false; }}}).size();
+          }).ends_with(" is allowed"));
 
     // Not every graph has names of its own for all operators.
     auto twins = net.problem().graph();
@@ -323,9 +373,11 @@ TEST_CASE("constraints: what is wrong is named") {
     using by_number = constraints_of<graph::dense_graph, support::plain_topology>;
     auto const made = [&](by_number const& c) { return make_problem(twins, net.mesh, support::mixed_oracle{}, {}, c); };
     CHECK(refusal([&] { return made(by_number{}.pin(1, "s2")).size(); }) ==
-          "constraints: operators number 1 and 2 are both named 'fc1': operators with constraints that differ must have names that differ");
+          "constraints: operators number 1 (its handle is 1) and 2 (its handle is 2) are both named 'fc1': operators with constraints that differ "
+          "must have names that differ");
     CHECK(refusal([&] { return made(by_number{}.forbid([](auto, auto const&, auto const&) { return false; })).size(); }) ==
-          "constraints: two operators are named 'fc1': forbid by a predicate needs names that differ");
+          "constraints: an operator (its handle is 1) and operator number 2 (its handle is 2) are both named 'fc1': forbid by a predicate needs "
+          "names that differ");
     auto const pinned = net.problem(wanted{}.pin(net["fc1"], "s2"));
     auto start = data_parallel(pinned);
     start[1].rank = 2;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 #include <string>
@@ -90,8 +92,14 @@ TEST_CASE("on_devices: the problem that is made without the other devices") {
     constraints_of<graph::operator_graph, support::plain_topology> pinned;
     pinned.pin(p.handle(1), "whole @2");
     auto const fixed = make_problem(layers(1), support::mesh(3), support::mixed_oracle{}, {}, pinned);
-    CHECK(refusal([&] { return on_devices(fixed, std::vector<std::size_t>{0}).size(); }).find("must be problem.anywhere()") != std::string::npos);
+    // Constraints of devices go with these.
+    auto const kept = on_devices(fixed, std::vector<std::size_t>{1, 2});
+    CHECK(kept.space()[1].size() == 1);
+    CHECK(kept.space()[1][0].device(0) == 1);
+    CHECK(refusal([&] { return on_devices(fixed, std::vector<std::size_t>{0}).size(); }).find("'fc0'") != std::string::npos);
+    CHECK(!on_devices_if_allowed(fixed, std::vector<std::size_t>{0}));
     CHECK(on_devices(fixed.anywhere(), std::vector<std::size_t>{0}).topology().size() == 1);
+    CHECK(!kept.keeps_constraints(data_parallel(p))); // of devices that are not there
 }
 
 TEST_CASE("device_front: each point is what its strategy takes, no start is better, and more devices never cost more") {
@@ -204,12 +212,103 @@ TEST_CASE("place: jobs whose constraints want several devices have no fewer, and
     CHECK(front[0].strategy.empty());
     CHECK(front[0].cost == cost_traits<picoseconds>::infinity());
     CHECK(front[1].cost < cost_traits<picoseconds>::infinity());
-    // Where constraints say on which devices operators are, there is no front.
+    // So where constraints want devices that are not there.
     auto const placed_pin =
         make_problem(layers(1), topology, equal_devices{}, {}, constraints_of<graph::operator_graph, support::plain_topology>{}.pin(1, "s2 @0+1"));
-    CHECK(refusal([&] {
-              return device_front(placed_pin, powers, keep).size();
-          }).starts_with("on_devices: constraints of the problem say which devices"));
+    auto const pinned = device_front(placed_pin, powers, keep);
+    CHECK(pinned[0].strategy.empty());
+    CHECK(pinned[1].strategy[1].shards() == 2);
+    CHECK(pinned[2].strategy[1].device(1) == 1);
+}
+
+TEST_CASE("place: links that jobs share are in what is least") {
+    int others = 0;
+    for (std::uint64_t seed = 1; seed <= support::cases(40u); ++seed) {
+        CAPTURE(seed);
+        std::mt19937_64 rng{seed};
+        auto const shared = support::shared_medium(6, 0.02 * static_cast<double>(1 + uniform_index(rng, 10)));
+        std::vector<job> jobs;
+        for (int n = 0; n < 3; ++n)
+            jobs.push_back({text("job", n), make_problem(layers(1 + static_cast<int>(uniform_index(rng, 3)), 256), shared, equal_devices{}),
+                            static_cast<double>(1 + uniform_index(rng, 5)), powers});
+        auto const goal = bernoulli(rng, 0.5) ? placement_goal::longest : placement_goal::weighted_sum;
+        auto const value = [&](std::vector<placed_job> const& placed, auto time) {
+            double out = 0;
+            for (std::size_t n = 0; n < 3; ++n) {
+                auto const own = jobs[n].weight * static_cast<double>((placed[n].*time).count());
+                out = goal == placement_goal::longest ? std::max(out, own) : out + own;
+            }
+            return out;
+        };
+        auto const got = place(jobs, keep, goal);
+        double best = std::numeric_limits<double>::infinity(), alone = best;
+        double together_there = 0; // of what is best without shared links
+        for (auto const a : powers)
+            for (auto const b : powers)
+                for (auto const c : powers) {
+                    if (a + b + c > 6) continue;
+                    auto one = jobs;
+                    one[0].counts = {a};
+                    one[1].counts = {b};
+                    one[2].counts = {c};
+                    auto const placed = place(one, keep, goal);
+                    best = std::min(best, value(placed, &placed_job::together));
+                    if (auto const v = value(placed, &placed_job::alone); v < alone) {
+                        alone = v;
+                        together_there = value(placed, &placed_job::together);
+                    }
+                }
+        REQUIRE(value(got, &placed_job::together) == doctest::Approx(best));
+        others += best < together_there * (1 - 1e-9);
+    }
+    CHECK(others > support::cases(5u));
+}
+
+TEST_CASE("place: jobs keep what they have") {
+    auto const topology = nodes_of_two(8, 1000);
+    auto const p = make_problem(layers(1), topology, equal_devices{});
+    std::vector<job> jobs{{"a", p, 1, {4}}, {"b", p, 1, {2}, {2, 3}}, {"c", p, 1, {1}, {0, 7}}};
+    auto const placed = place(jobs, keep);
+    CHECK(placed[1].devices == std::vector<std::size_t>{2, 3});
+    CHECK(placed[0].devices == std::vector<std::size_t>{4, 5, 6, 7}); // whole nodes, of what is left
+    CHECK(placed[2].devices.size() == 1);                             // fewer than it had
+    jobs[2].now = {3, 7};
+    CHECK(refusal([&] { return place(jobs, keep).size(); }) == "place: jobs 'b' and 'c' both have device number 3");
+    jobs[1].now = {2, 8};
+    CHECK(refusal([&] { return place(jobs, keep).size(); }) == "place: job 'b' has device number 8: must be less than 8, and above that before it");
+    jobs[1].now = {3, 2};
+    CHECK(refusal([&] { return place(jobs, keep).size(); }) == "place: job 'b' has device number 2: must be less than 8, and above that before it");
+}
+
+TEST_CASE("place: of equal longest steps the least sum, then most devices left") {
+    auto const topology = nodes_of_two(8, 1000);
+    auto const big = make_problem(layers(8, 512), topology, equal_devices{}), small = make_problem(layers(1), topology, equal_devices{});
+    std::vector<job> jobs{{"big", big, 1, {4}}, {"small", small, 1, {1, 2}}};
+    auto const placed = place(jobs, keep, placement_goal::longest);
+    auto const alone = [&](std::size_t n) { return device_front(small, std::vector{n}, keep)[0].cost; };
+    CHECK(placed[0].together > placed[1].together);
+    CHECK(placed[1].devices.size() == (alone(2) < alone(1) ? 2 : 1));
+    // Where two devices take as long as one, as nothing may be split, one is left.
+    auto const whole = make_problem(layers(1), topology, equal_devices{}, {.space = {.max_shards = 1}});
+    std::vector<job> const one{{"big", big, 1, {4}}, {"whole", whole, 1, {1, 2}}};
+    CHECK(place(one, keep, placement_goal::longest)[1].devices.size() == 1);
+    CHECK(place(one, keep)[1].devices.size() == 1);
+}
+
+TEST_CASE("device_front: all searches together are worth two of the largest at most") {
+    auto const p = make_problem(layers(1), support::mesh(8), equal_devices{});
+    for (auto const& counts : {std::vector<std::size_t>{1, 2, 4, 8}, {5, 6, 7, 8}, {3}, {2, 7}}) {
+        std::vector<double> efforts;
+        auto const front = device_front(p, counts, [&](parallelization const&, space::flat_strategy const& start, double effort) {
+            efforts.push_back(effort);
+            return start;
+        });
+        CHECK(front.size() == counts.size());
+        CHECK(std::accumulate(efforts.begin(), efforts.end(), 0.0) <= 2 + 1e-12);
+        CHECK(std::ranges::is_sorted(efforts));
+        CHECK(efforts.front() > 0);
+        CHECK(efforts.back() == 1);
+    }
 }
 
 TEST_CASE("place: without a device of a node jobs take whole nodes") {

@@ -9,9 +9,6 @@ namespace parsearch {
 PARSEARCH_INLINE parallelization on_devices(parallelization const& problem, std::span<std::size_t const> which) {
     auto const& w = *problem.workload();
     if (which.empty()) throw invalid_input("on_devices: no devices: there must be one at least");
-    if (problem.space().options().admits)
-        throw invalid_input("on_devices: constraints of the problem say which devices operators may have, and these are numbered anew: must be "
-                            "problem.anywhere(), or a problem made without the other devices");
     std::vector<bool> used(w.topology.size(), false);
     std::vector<std::uint32_t> numbers;
     for (std::size_t n = 0; n < which.size(); ++n) {
@@ -21,16 +18,23 @@ PARSEARCH_INLINE parallelization on_devices(parallelization const& problem, std:
         used[which[n]] = true;
         numbers.push_back(static_cast<std::uint32_t>(which[n]));
     }
-    parallelization out(
-        sim::make_balanced_workload(w.graph, topology::part_of(w.topology, used), cost::any_oracle(w.oracle, std::move(numbers)), w.options),
-        problem.space().options());
+    auto options = problem.space().options();
+    if (options.admits)
+        options.admits = [before = std::move(options.admits), numbers](std::string_view name, ops::operation const& op,
+                                                                       space::configuration const& c) {
+            for (std::int64_t n = 0; n < c.shards(); ++n)
+                if (c.place(n) < 0 || std::cmp_greater_equal(c.place(n), numbers.size())) return false;
+            return before(name, op, with_devices(c, numbers));
+        };
+    parallelization out(sim::make_balanced_workload(w.graph, topology::part_of(w.topology, used), cost::any_oracle(w.oracle, numbers), w.options),
+                        options);
     out.tie(problem.ties());
     return out.until(problem.stop());
 }
 
 PARSEARCH_INLINE std::optional<parallelization> on_devices_if_allowed(parallelization const& problem, std::span<std::size_t const> which) {
     auto const& o = problem.space().options();
-    if (!o.allows || o.admits) return on_devices(problem, which);
+    if (!o.allows && !o.admits) return on_devices(problem, which);
     try {
         return on_devices(problem, which);
     } catch (invalid_input const&) {
@@ -38,19 +42,24 @@ PARSEARCH_INLINE std::optional<parallelization> on_devices_if_allowed(paralleliz
     }
 }
 
+PARSEARCH_INLINE space::configuration with_devices(space::configuration c, std::span<std::uint32_t const> which) {
+    std::vector<std::int32_t> listed;
+    for (std::int64_t shard = 0; shard < c.shards(); ++shard)
+        listed.push_back(static_cast<std::int32_t>(which[static_cast<std::size_t>(c.device(shard))]));
+    c.listed = std::move(listed);
+    c.start = 0;
+    c.stride = {};
+    return c;
+}
+
 PARSEARCH_INLINE space::flat_strategy with_devices(space::flat_strategy s, std::span<std::size_t const> which) {
+    std::vector<std::uint32_t> const numbers(which.begin(), which.end());
     for (std::size_t op = 0; op < s.size(); ++op) {
-        auto& c = s[op];
-        std::vector<std::int32_t> listed;
-        for (std::int64_t shard = 0; shard < c.shards(); ++shard) {
-            if (c.place(shard) < 0 || std::cmp_greater_equal(c.place(shard), which.size()))
-                throw invalid_input("with_devices: operator number ", op, " has shard ", shard, " on device ", c.place(shard), ": there are ",
+        for (std::int64_t shard = 0; shard < s[op].shards(); ++shard)
+            if (s[op].place(shard) < 0 || std::cmp_greater_equal(s[op].place(shard), which.size()))
+                throw invalid_input("with_devices: operator number ", op, " has shard ", shard, " on device ", s[op].place(shard), ": there are ",
                                     which.size());
-            listed.push_back(static_cast<std::int32_t>(which[static_cast<std::size_t>(c.device(shard))]));
-        }
-        c.listed = std::move(listed);
-        c.start = 0;
-        c.stride = {};
+        s[op] = with_devices(std::move(s[op]), numbers);
     }
     return s;
 }

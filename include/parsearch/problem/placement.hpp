@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,29 @@ namespace parsearch {
 ///         std::mt19937_64 rng{1};
 ///         return search::mcmc(p, start, rng, {.evaluations = 5000}).best;
 ///     };
-using job_search = std::function<space::flat_strategy(parallelization const& problem, space::flat_strategy const& start)>;
+///
+/// One that ends by time should take as a third argument which part of its effort the call is worth:
+///
+///     job_search const ten_seconds = [](auto const& p, auto const& start, double effort) {
+///         return search::mcmc(p, start, rng, {.time = std::chrono::nanoseconds(std::llround(effort * 1e10))}).best;
+///     };
+class job_search {
+  public:
+    template <class F>
+        requires std::is_invocable_r_v<space::flat_strategy, F const&, parallelization const&, space::flat_strategy const&>
+    job_search(F f) : search_([f = std::move(f)](parallelization const& p, space::flat_strategy const& start, double) { return f(p, start); }) {}
+    template <class F>
+        requires std::is_invocable_r_v<space::flat_strategy, F const&, parallelization const&, space::flat_strategy const&, double>
+    job_search(F f) : search_(std::move(f)) {}
+
+    /// `effort`: above 0, at most 1.
+    [[nodiscard]] space::flat_strategy operator()(parallelization const& problem, space::flat_strategy const& start, double effort = 1) const {
+        return search_(problem, start, effort);
+    }
+
+  private:
+    std::function<space::flat_strategy(parallelization const&, space::flat_strategy const&, double)> search_;
+};
 
 /// What a job does on some devices.
 struct front_point {
@@ -41,8 +64,9 @@ struct front_point {
 /// regular cluster the first ones. `search` is called once for each, the smallest first, from the best of the problem's starts, data parallelism
 /// among them, and the strategy found for fewer devices. So where devices and links are alike the cost never rises with the devices. A number on
 /// which constraints leave an operator nothing has no strategy and an infinite cost. Throws `invalid_input` where `counts` is empty, not ascending,
-/// or has 0 or more than all devices, and as `on_devices`. Complexity: that of the searches: as an evaluation takes time in proportion to devices,
-/// counts that double take twice that of the largest together.
+/// or has 0 or more than all devices, and as `on_devices`. Complexity: that of the searches. The largest number is worth all of a search's effort,
+/// the others their share of its devices, and together no more than it: as an evaluation takes time in proportion to devices, counts that double take
+/// about twice the time of the largest, whether evaluations end a search or time.
 [[nodiscard]] std::vector<front_point> device_front(parallelization const& problem, std::span<std::size_t const> counts, job_search const& search);
 
 /// A job that wants devices.
@@ -51,6 +75,7 @@ struct job {
     parallelization problem;           ///< on all devices of the cluster
     double weight = 1;                 ///< of its time in the sum that is to be least: steps to do, or what a second costs
     std::vector<std::size_t> counts{}; ///< of devices that it may have, ascending; none: 1, 2, 4, ... as constraints allow, and all
+    std::vector<std::size_t> now{};    ///< devices that it has, ascending: it keeps them where it gets as many; none: it has none
 };
 
 /// What is to be least.
@@ -75,16 +100,22 @@ void time_together(std::span<job const> jobs, std::vector<placed_job>& placed);
 [[nodiscard]] std::string difference(topology::dense_topology const& a, topology::dense_topology const& b);
 } // namespace detail
 
-/// Which devices each of `jobs` gets, and how it runs there: the numbers of devices for which `goal` is least by `device_front`, exact over the jobs'
-/// `counts`; the largest job takes its devices first, neighbours where there are. Where a plan takes another time there than on those of
-/// the front, `search` is called again. All problems are of one cluster, with equal options of simulation; of jobs that run together the first
-/// problem's oracle prices all.
+/// The divisions that `place` simulates at most.
+inline constexpr std::size_t most_divisions = 32;
+
+/// Which devices each of `jobs` gets, and how it runs there, so that `goal` is least of the times `together`. Divisions of the devices among the
+/// jobs' `counts` are simulated with the links that jobs share, in order of what the goal is on the fronts (`device_front`), where none are shared,
+/// until the next is no better even so, or `most_divisions` were; of equal ones first where the sum is least, and most devices are left. In each,
+/// jobs that get as many devices as they have keep these; then the largest takes its devices first, neighbours where there are. Where a plan takes
+/// another time there than on those of the front, `search` is called again. All problems are of one cluster, with equal options of simulation; of
+/// jobs that run together the first problem's oracle prices all.
 ///
 ///     auto const placed = place({{{"big", big}, {"small", small, 0.5}}}, search);
 ///
-/// Throws `invalid_input` where there are no jobs, names are empty or alike, a weight is not positive and at most 1e100, problems are of different
-/// clusters or options, or of others than overlap and fifo, jobs can not all have devices on which they fit, and as `device_front`. Complexity: a
-/// search for each count of each job.
+/// Throws `invalid_input` where there are no jobs, names are empty or alike, a weight is not positive and at most 1e100, devices that jobs have are
+/// not ascending, none of the cluster or another's, problems are of different clusters or options, or of others than overlap and fifo, jobs can not
+/// all have devices on which they fit, and as `device_front`. Complexity: a search for each count of each job, and for each division a simulation of
+/// all jobs, and a search for each of them whose plan takes another time on its devices.
 [[nodiscard]] std::vector<placed_job> place(std::span<job const> jobs, job_search const& search, placement_goal goal = placement_goal::weighted_sum);
 
 } // namespace parsearch
