@@ -280,7 +280,7 @@ TEST_CASE("partition: splits that have no room in a stage, or in a small micro-b
                 if (pins.front() == "o16" && devices < 16) {
                     CHECK(refusal([&] { return ps::make_problem(g, topology, support::mixed_oracle{}, {}, rules).size(); }) ==
                           ps::text("configuration space of operator '", name, "': none of its ", free.space().of(op).splits(),
-                                   " splits on 8 devices is allowed"));
+                                   " splits on 8 devices is allowed: it is pinned to 'o16'"));
                     continue;
                 }
                 auto const problem = ps::make_problem(g, topology, support::mixed_oracle{}, {}, rules);

@@ -112,9 +112,9 @@ TEST_CASE("constraints: all searches keep them, from starts that break them, and
         auto const topology = support::random_topology(rng, {.devices = 4});
         auto const network = support::random_network(rng, 4);
         auto const options = support::random_options(rng);
-        auto const devices = random_devices(rng, 4);
-        auto const free = make_problem(network, topology, support::mixed_oracle{}, {.simulation = options}, devices);
-        auto const limits = random_constraints(free, devices, rng);
+        auto const of_devices = random_devices(rng, 4);
+        auto const free = make_problem(network, topology, support::mixed_oracle{}, {.simulation = options}, of_devices);
+        auto const limits = random_constraints(free, of_devices, rng);
         auto const problem = [&]() -> std::optional<decltype(make_problem(network, topology, support::mixed_oracle{}))> {
             try {
                 return make_problem(network, topology, support::mixed_oracle{}, {.simulation = options}, limits);
@@ -298,7 +298,7 @@ TEST_CASE("constraints: bounds of ties are below every completion") {
         wanted ties;
         std::vector<operator_handle_t<decltype(network)>> group;
         for (std::size_t op = 0; op < free.size(); ++op)
-            if (bernoulli(rng, 0.6) && (group.empty() || free.space().of(op) == free.space().of(free.number_of(group.front()))))
+            if (bernoulli(rng, 0.6) && (group.empty() || free.space().of(op) == free.space().of(*free.number_of(group.front()))))
                 group.push_back(free.handle(op));
         if (!group.empty()) ties.tie(group);
         auto const problem = make_problem(network, topology, support::mixed_oracle{}, {.simulation = free.options()}, ties);

@@ -216,7 +216,7 @@ TEST_CASE("co_optimize: constraints hold on all networks") {
     auto const dense = graph::read_graph(model);
     std::vector<handle> tables;
     for (std::size_t op = 0; op < dense.graph.size(); ++op)
-        if (dense.graph.operations[op].kind == "embedding") tables.push_back(dense.handles[op]);
+        if (dense.graph.operations[op].kind == "embedding_bag") tables.push_back(dense.handles[op]);
     REQUIRE(tables.size() == 4);
     constraints<handle, std::uint32_t> wanted;
     wanted.pin(tables[0], "whole @2").limit(tables[1], "s", 2).leave_out(1);

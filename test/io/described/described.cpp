@@ -221,10 +221,10 @@ TEST_CASE("every options struct is described") {
     check_round_trip<search::random_options>(1);
     check_round_trip<search::dominator_dp_options>(1); // stop
     check_round_trip<search::tempering_options>(1);    // stop
-    check_round_trip<pipeline::partition_options>(3);  // stop, starts, bound
+    check_round_trip<pipeline::partition_options>(4);  // stop, starts, surcharge, bound
     check_round_trip<sim::simulation_options>();
     check_round_trip<io::kernel_options>();
-    check_round_trip<space::space_options>(3); // max_degree, allows, admits: functions
+    check_round_trip<space::space_options>(4); // max_degree, allows, admits, asked: functions
     boost::hana::for_each(io::zoo, [](auto const& entry) {
         INFO(entry.name);
         check_round_trip<typename std::remove_cvref_t<decltype(entry)>::options>();
