@@ -88,6 +88,7 @@ struct partition_fn {
     template <class... Os>
     std::optional<pipeline_result> only(parallelization const& problem, pipeline_plan start, partition_options const& options,
                                         Os&&... observers) const {
+        validate(options);
         observer tell(observers...);
         return search_state(problem, options, tell).run_only(std::move(start));
     }

@@ -55,6 +55,12 @@ struct state_layout {
     bool shares_optimizer = false;
     bool shares_parameters = false;
     bool within_nodes = false; ///< those of a node alone share what is shared, where all nodes have equally many of them
+
+    /// The number in the problem of the device of a shard.
+    [[nodiscard]] std::size_t device(sim::shard_ref const& shard) const {
+        auto const d = static_cast<std::size_t>(strategy[shard.op].device(shard.shard));
+        return devices.empty() ? d : devices[d];
+    }
 };
 
 /// Which states are on which devices under a plan, and what it takes to have them where another plan wants them:

@@ -79,10 +79,7 @@ PARSEARCH_INLINE void state_moves::hold(sim::workload const& w, state_layout con
             if (operand.parameter.empty() && operator_now[tensor.op] == nowhere) continue;
             auto& held = (*all_held)[{operand.parameter, operand.parameter.empty() ? std::pair{operator_now[tensor.op], tensor.weight} : own_name}];
             held.extents = ops::tensor_of(operand).extents;
-            auto const all = spread_of(tensor, [&](auto const& r) {
-                auto const d = static_cast<std::size_t>(s[r.op].device(r.shard));
-                return plan.devices.empty() ? d : plan.devices[d];
-            });
+            auto const all = spread_of(tensor, [&](auto const& r) { return plan.device(r); });
             auto const in_new_numbers = [&](bool shared) {
                 auto out = kept(all, shared, plan.within_nodes, w.topology.node);
                 for (auto& p : out)
@@ -198,11 +195,7 @@ PARSEARCH_INLINE moved_states state_moves::operator()(state_layout const& plan, 
         auto const round = sent_of[stage.empty() ? 0 : stage[members.front()]]++;
         if (round == rounds.size()) rounds.emplace_back();
         for (auto const& tensor : sim::held_tensors(work_->graph, members, [&](auto op) { return plan.strategy[op].degrees(); })) {
-            auto const device = [&](auto const& s) {
-                auto const d = static_cast<std::size_t>(plan.strategy[s.op].device(s.shard));
-                return plan.devices.empty() ? d : plan.devices[d];
-            };
-            need(tensor.op, tensor.weight, spread_of(tensor, device), plan, rounds[round]);
+            need(tensor.op, tensor.weight, spread_of(tensor, [&](auto const& s) { return plan.device(s); }), plan, rounds[round]);
         }
     }
     moved_states out;

@@ -58,13 +58,18 @@ PARSEARCH_INLINE std::optional<placed_plan> smaller_groups(placed_plan const& pl
     auto const groups = was.how.launching().groups();
     auto const now = with_new_devices(before, device_now, to.topology().size());
     auto const samples = static_cast<std::size_t>(divisible_samples(to.graph()));
-    auto const if_allowed = [&](pipeline_plan p, std::vector<std::size_t> devices) -> std::optional<placed_plan> {
-        bool const all = devices.size() == to.topology().size();
-        auto const part = all ? std::optional(to) : on_devices_if_allowed(to, devices);
-        if (!part || samples % p.how.micro_batches != 0 || space::first_not_allowed(part->space().options(), part->graph(), p.strategy)) return {};
-        return placed_plan{std::move(p), all ? std::vector<std::size_t>{} : std::move(devices)};
+    auto const part_on = [&](std::vector<std::size_t> const& devices) {
+        return devices.size() == to.topology().size() ? std::optional(to) : on_devices_if_allowed(to, devices);
     };
-    if (std::ranges::none_of(now, [](auto d) { return d < 0; }) && std::ranges::is_sorted(now)) return if_allowed(was, {now.begin(), now.end()});
+    auto const if_allowed = [&](pipeline_plan p, std::vector<std::size_t> devices, parallelization const& part) -> std::optional<placed_plan> {
+        if (samples % p.how.micro_batches != 0 || space::first_not_allowed(part.space().options(), part.graph(), p.strategy)) return {};
+        return placed_plan{std::move(p), devices.size() == to.topology().size() ? std::vector<std::size_t>{} : std::move(devices)};
+    };
+    if (std::ranges::none_of(now, [](auto d) { return d < 0; }) && std::ranges::is_sorted(now)) {
+        std::vector<std::size_t> devices(now.begin(), now.end());
+        auto const part = part_on(devices);
+        return part ? if_allowed(was, std::move(devices), *part) : std::nullopt;
+    }
     if (was.tensor_parallel.size() != was.how.stages || before.size() % groups != 0) return {};
     auto const group = before.size() / groups;
 
@@ -107,7 +112,7 @@ PARSEARCH_INLINE std::optional<placed_plan> smaller_groups(placed_plan const& pl
     for (auto const& of_group : left) devices.insert(devices.end(), of_group.begin(), of_group.begin() + static_cast<std::ptrdiff_t>(units * unit));
     std::ranges::sort(devices); // they may be numbered in another order now
 
-    auto const part = devices.size() < to.topology().size() ? on_devices_if_allowed(to, devices) : std::optional(to);
+    auto const part = part_on(devices);
     if (!part) return {};
     stage_builder builder(*part);
     partition_options const anything;
@@ -124,7 +129,7 @@ PARSEARCH_INLINE std::optional<placed_plan> smaller_groups(placed_plan const& pl
         out.strategy[op] = builder.strategy(m, units * unit, split(s))[op];
         out.strategy[op].start += static_cast<std::int32_t>(s % groups * units * unit);
     }
-    return if_allowed(std::move(out), std::move(devices));
+    return if_allowed(std::move(out), std::move(devices), *part);
 }
 
 } // namespace detail
