@@ -18,7 +18,7 @@
 #include <parsearch/core/random.hpp>
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/ops/linear.hpp>
-#include <parsearch/problem/placement.hpp>
+#include <parsearch/pipeline/plans/placement.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/problem/replanning.hpp>
 #include <parsearch/search/greedy.hpp>
@@ -152,18 +152,18 @@ class cluster_scheduler {
     void place_all() {
         decide([&] {
             auto const healthy = well();
-            std::vector<ps::job> wanted;
+            std::vector<ps::pipeline::job> wanted;
             for (auto const& j : jobs_) {
                 std::vector<std::size_t> has;
                 for (std::size_t n = 0; n < healthy.size(); ++n)
                     if (std::ranges::binary_search(j.devices, healthy[n])) has.push_back(n);
                 wanted.push_back({j.name, ps::on_devices(j.whole, healthy), static_cast<double>(j.steps), {}, has});
             }
-            auto const placed = ps::place(wanted, search, ps::placement_goal::longest); // all are done as early as can be
+            auto const placed = ps::pipeline::place(wanted, search, ps::pipeline::placement_goal::longest); // all are done as early as can be
             for (std::size_t n = 0; n < jobs_.size(); ++n) {
                 std::vector<std::size_t> devices;
                 for (auto const d : placed[n].devices) devices.push_back(healthy[d]);
-                if (devices != jobs_[n].devices) start(jobs_[n], devices, placed[n].strategy);
+                if (devices != jobs_[n].devices) start(jobs_[n], devices, placed[n].plan.strategy);
             }
         });
     }

@@ -15,10 +15,12 @@
 #include <parsearch/pipeline/pipeline_traffic.ipp>
 #include <parsearch/pipeline/pipelining.ipp>
 #include <parsearch/pipeline/plans/one_replica.ipp>
+#include <parsearch/pipeline/plans/placement.ipp>
 #include <parsearch/pipeline/plans/plan_bound.ipp>
 #include <parsearch/pipeline/plans/plan_change.ipp>
 #include <parsearch/pipeline/plans/plan_maker.ipp>
 #include <parsearch/pipeline/plans/plan_problem.ipp>
+#include <parsearch/pipeline/plans/plan_simulator.ipp>
 #include <parsearch/pipeline/plans/plan_space.ipp>
 #include <parsearch/pipeline/recomputation.ipp>
 #include <parsearch/pipeline/replica_times.ipp>

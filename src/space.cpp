@@ -1,5 +1,4 @@
 #include <parsearch/problem/on_devices.ipp>
-#include <parsearch/problem/placement.ipp>
 #include <parsearch/problem/problem.ipp>
 #include <parsearch/problem/replanning.ipp>
 #include <parsearch/problem/serving.ipp>

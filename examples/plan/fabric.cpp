@@ -13,7 +13,7 @@
 #include <parsearch/fabric/servers/fabric_problem.hpp>
 #include <parsearch/fabric/servers/wire_failures.hpp>
 #include <parsearch/fabric/wiring/wirings.hpp>
-#include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/pipeline/plans/plan_simulator.hpp>
 
 #include "progress.hpp"
 
@@ -155,9 +155,7 @@ void fail_wires(request const& asked, inputs const& given, planned& made, std::s
         auto const problem =
             ps::make_problem(made.plan->problem.graph(), cluster, oracle, {.space = asked.space, .simulation = made.plan->problem.options()})
                 .until(stop);
-        if (plan.how.plain()) return ps::simulate(problem, plan.strategy).makespan;
-        ps::pipeline::pipeline_simulator simulator(problem);
-        return simulator.simulate(plan.how, plan.strategy);
+        return ps::pipeline::plan_simulator(problem).simulate(plan);
     };
     auto const& network = *given.cluster.network;
     // A tree in the place of a wiring has one interface per server, of a rate of its own.

@@ -16,8 +16,8 @@
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/pipeline/part_of_devices.hpp>
 #include <parsearch/pipeline/partition.hpp>
+#include <parsearch/pipeline/plans/placement.hpp>
 #include <parsearch/pipeline/plans/plan_problem.hpp>
-#include <parsearch/problem/placement.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/problem/replanning.hpp>
 #include <parsearch/problem/tied.hpp>
@@ -166,10 +166,10 @@ TEST_CASE("constraints: all searches keep them, from starts that break them, and
         REQUIRE(problem->keeps_constraints(together));
         REQUIRE(tied.ties().keeps(together));
         std::vector<std::size_t> const counts{1, 2, problem->topology().size()};
-        for (auto const &point : device_front(*problem, counts, [&](parallelization const& p, space::flat_strategy const& s) {
+        for (auto const &point : pipeline::device_front(*problem, counts, [&](parallelization const& p, space::flat_strategy const& s) {
                  return search::greedy(p, s, rng, {.evaluations = 30}).best;
              }))
-            if (!point.strategy.empty()) REQUIRE(problem->keeps_constraints(with_devices(point.strategy, point.devices)));
+            if (auto const& found = point.plan.strategy; !found.empty()) REQUIRE(problem->keeps_constraints(with_devices(found, point.devices)));
         auto const part = pipeline::partition_part(*problem, rng, {.evaluations = 40});
         REQUIRE(!space::first_not_allowed(on_devices(*problem, part.devices).space().options(), problem->graph(), part.found.best.strategy));
         auto const plan = pipeline::partition(*problem, {}, rng, {.evaluations = 40}).best;

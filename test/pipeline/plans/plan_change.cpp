@@ -32,6 +32,7 @@
 
 #include "support/naive_iteration.hpp"
 #include "support/plain_topology.hpp"
+#include "support/random_plan.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
 #include "support/sanitized.hpp"
@@ -57,21 +58,9 @@ auto small_gpt(std::int64_t batch = 16) {
     return ps::models::gpt({.layers = 3, .hidden = 24, .heads = 4, .sequence = 6, .vocabulary = 30, .batch = batch});
 }
 
-/// A textbook plan of all devices, or nothing where there is none of the numbers drawn.
 std::optional<placed_plan> random_plan(std::mt19937_64& rng, ps::parallelization const& p) {
-    pipeline::detail::stage_builder builder(p);
-    auto const all = builder.devices();
-    std::vector<std::uint32_t> stages;
-    for (std::uint32_t s = 1; s <= 4; ++s)
-        if (all % s == 0) stages.push_back(s);
-    auto const s = stages[ps::uniform_index(rng, stages.size())];
-    auto const& degrees = builder.degrees(all / s);
-    ps::space::neighbour_split const by{.tensor = degrees[ps::uniform_index(rng, degrees.size())]};
-    auto const m = std::uint32_t{1} << ps::uniform_index(rng, 3);
-    if (16 % m != 0 || !builder.allows(m, all / s, by)) return {};
-    auto c = builder.balanced(s, 1, m, by);
-    c.share(pipeline::all_sharded_states[ps::uniform_index(rng, 5)]);
-    return placed_plan{builder.plan(c)};
+    if (auto plan = support::random_plan(rng, p)) return placed_plan{std::move(*plan)};
+    return {};
 }
 
 /// Which devices, by their handles, keep each element of each weight: its value, and what the optimizer has of it. Told by where each part of the

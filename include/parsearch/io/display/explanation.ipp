@@ -11,6 +11,8 @@
 #include <parsearch/io/display/explanation.hpp>
 #include <parsearch/io/display/listing.hpp>
 #include <parsearch/ops/shard.hpp>
+#include <parsearch/pipeline/plans/plan_simulator.hpp>
+#include <parsearch/sim/memory/memory_penalty.hpp>
 #include <parsearch/sim/task/assemble.hpp>
 #include <parsearch/space/likely_configurations.hpp>
 
@@ -39,10 +41,8 @@ class change_pricer {
 /// Simulates changes to a plan, for all their figures.
 class change_figures {
   public:
-    change_figures(parallelization const& problem, pipeline::pipeline_plan const& plan) : problem_(problem), plan_(&plan), strategy_(plan.strategy) {
-        if (plan.how.plain()) plain_.emplace(problem.simulator());
-        else pipelines_.emplace(problem);
-    }
+    change_figures(parallelization const& problem, pipeline::pipeline_plan const& plan)
+        : problem_(problem), plan_(&plan), strategy_(plan.strategy), simulator_(problem) {}
 
     [[nodiscard]] changed_plan operator()(change_pricer::changes what);
     /// Forward and backward of a shard of `op` in the last plan simulated, on the slowest of its devices.
@@ -52,8 +52,7 @@ class change_figures {
     parallelization problem_;
     pipeline::pipeline_plan const* plan_;
     space::flat_strategy strategy_;
-    std::optional<sim::simulator> plain_;
-    std::optional<pipeline::pipeline_simulator> pipelines_; // where the plan is not plain
+    pipeline::plan_simulator simulator_;
 };
 
 /// The least costs of splits.
@@ -108,16 +107,16 @@ PARSEARCH_IO_INLINE std::optional<picoseconds> change_pricer::operator()(changes
 
 PARSEARCH_IO_INLINE changed_plan change_figures::operator()(change_pricer::changes what) {
     for (auto const& c : what) strategy_[c.op] = c.configuration;
-    auto const time = plain_ ? plain_->simulate(strategy_) : pipelines_->simulate(plan_->how, strategy_);
+    auto const time = simulator_.simulate(plan_->how, strategy_);
     for (auto const& c : what) strategy_[c.op] = plan_->strategy[c.op];
-    auto const& memory = plain_ ? plain_->memory() : pipelines_->memory();
-    changed_plan out{.time = time, .cost = cost_with_memory(problem_, time, memory), .fullest = fullest_of(memory, problem_.topology().devices)};
-    for (auto const bytes : plain_ ? plain_->traffic() : pipelines_->traffic()) out.moved += bytes;
+    changed_plan out{
+        .time = time, .cost = sim::total_cost(time, simulator_.penalty()), .fullest = fullest_of(simulator_.memory(), problem_.topology().devices)};
+    for (auto const bytes : simulator_.traffic()) out.moved += bytes;
     return out;
 }
 
 PARSEARCH_IO_INLINE std::pair<picoseconds, picoseconds> change_figures::kernel_times(std::size_t op) const {
-    auto const& p = (plain_ ? plain_->plan() : pipelines_->plan()).operators[op];
+    auto const& p = simulator_.plan().operators[op];
     std::int64_t forward = 0, backward = 0;
     for (auto const d : p.devices) {
         auto const kind = problem_.topology().kind[d];

@@ -10,7 +10,7 @@
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/instances/judgement.hpp>
-#include <parsearch/pipeline/pipeline_simulator.hpp>
+#include <parsearch/pipeline/plans/plan_simulator.hpp>
 #include <parsearch/sim/memory/memory_penalty.hpp>
 
 namespace parsearch::io::detail {
@@ -29,16 +29,6 @@ template <class F> [[nodiscard]] judgement judged(F const& f) {
 } // namespace parsearch::io::detail
 
 namespace parsearch::io::detail {
-
-/// Simulates a plan of `problem` into `out`: its makespan, whatever memory it takes.
-PARSEARCH_IO_INLINE picoseconds simulate_into(judgement& out, parallelization const& problem, pipeline::pipeline_plan const& plan) {
-    auto const run = [&](auto simulator, auto const&... what) {
-        auto const makespan = simulator.simulate(what...);
-        out.memory = simulator.memory();
-        return makespan;
-    };
-    return plan.how.plain() ? run(problem.simulator(), plan.strategy) : run(pipeline::pipeline_simulator(problem), plan.how, plan.strategy);
-}
 
 /// What a plan has that a strategy has not; empty where there is nothing.
 PARSEARCH_IO_INLINE std::string beyond_a_strategy(pipeline::pipelining const& how) {
@@ -79,13 +69,13 @@ PARSEARCH_IO_INLINE void judge_plan(judgement& out, network_instance const& n, p
             plan.strategy[op] = of_space(problem, op, plan.strategy[op]);
         }
     }
-    auto const makespan = simulate_into(out, problem, plan);
+    pipeline::plan_simulator simulator(problem);
+    auto const makespan = simulator.simulate(plan);
+    out.memory = simulator.memory();
     for (auto const& d : problem.topology().devices) out.capacity.push_back(d.memory);
-    auto const penalty =
-        sim::memory_cost(problem.options(), sim::bytes_over_capacity(out.memory, problem.topology().devices), problem.topology().size());
-    out.cost = sim::total_cost(makespan, penalty);
-    out.penalty = penalty;
-    if (penalty != cost_traits<picoseconds>::infinity()) return;
+    out.penalty = simulator.penalty();
+    out.cost = sim::total_cost(makespan, out.penalty);
+    if (out.penalty != cost_traits<picoseconds>::infinity()) return;
     std::size_t fullest = 0, over = 0;
     for (std::size_t d = 0; d < out.memory.size(); ++d) {
         auto const missing = [&](std::size_t of) { return out.memory[of].total() - out.capacity[of]; };

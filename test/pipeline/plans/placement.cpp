@@ -1,28 +1,44 @@
-#include <parsearch/problem/placement.hpp>
+#include <parsearch/pipeline/plans/placement.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include <parsearch/core/random.hpp>
+#include <parsearch/cost/roofline.hpp>
 #include <parsearch/graph/vector_graph.hpp>
+#include <parsearch/models/gpt.hpp>
+#include <parsearch/models/llama.hpp>
+#include <parsearch/models/mlp.hpp>
 #include <parsearch/ops/linear.hpp>
+#include <parsearch/pipeline/partition.hpp>
+#include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/search/greedy.hpp>
+#include <parsearch/sim/memory/memory_penalty.hpp>
+#include <parsearch/topology/nodes.hpp>
 
+#include "support/naive_schedule.hpp"
 #include "support/plain_topology.hpp"
+#include "support/random_plan.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
 #include "support/sanitized.hpp"
+#include "support/shuffle.hpp"
 
 using namespace parsearch;
+using namespace parsearch::pipeline;
+using namespace parsearch::literals;
 using support::refusal;
 
 namespace {
@@ -55,53 +71,6 @@ support::plain_topology nodes_of_two(std::uint32_t devices, double rate = 0.01) 
 std::vector<std::size_t> const powers{1, 2, 4};
 } // namespace
 
-TEST_CASE("on_devices: the problem that is made without the other devices") {
-    for (std::uint64_t seed = 1; seed <= support::cases(100u); ++seed) {
-        CAPTURE(seed);
-        std::mt19937_64 rng{seed};
-        auto const topology = support::random_topology(rng, {.devices = 5, .kinds = bernoulli(rng, 0.5)});
-        auto const network = support::random_network(rng, 5);
-        auto const all = make_problem(network, topology, support::mixed_oracle{});
-        constraints_of<graph::operator_graph, support::plain_topology> without;
-        std::vector<std::size_t> left;
-        for (std::uint32_t d = 0; d < 5; ++d)
-            if (d > 0 && bernoulli(rng, 0.4)) without.leave_out(d);
-            else left.push_back(d);
-        auto const part = on_devices(all, left);
-        auto const made = make_problem(network, topology, support::mixed_oracle{}, {}, without);
-        REQUIRE(part.topology().size() == made.topology().size());
-        auto a = part.simulator(), b = made.simulator();
-        for (int n = 0; n < 5; ++n) {
-            auto const s = support::random_strategy(rng, made, 0.3);
-            REQUIRE(a(s) == b(s));
-        }
-        for (std::size_t d = 0; d < left.size(); ++d) REQUIRE(part.device(d) == made.device(d));
-        // On its places among all it is the same plan: devices of one kind are alike.
-        auto const s = support::random_strategy(rng, made, 0.3);
-        for (std::size_t op = 0; op < part.size(); ++op)
-            for (std::int64_t shard = 0; shard < s[op].shards(); ++shard)
-                REQUIRE(all.device(static_cast<std::size_t>(with_devices(s, left)[op].device(shard))) ==
-                        part.device(static_cast<std::size_t>(s[op].device(shard))));
-        REQUIRE(part.handle(part.size() - 1) == made.handle(part.size() - 1));
-    }
-    auto const p = make_problem(layers(1), support::mesh(3), support::mixed_oracle{});
-    auto const on = [&](std::vector<std::size_t> which) { return refusal([&] { return on_devices(p, which).size(); }); };
-    CHECK(on({}) == "on_devices: no devices: there must be one at least");
-    CHECK(on({0, 3}) == "on_devices: device number 3: the problem has 3");
-    CHECK(on({1, 0}) == "on_devices: device number 0 behind 1: must be ascending");
-    constraints_of<graph::operator_graph, support::plain_topology> pinned;
-    pinned.pin(p.handle(1), "whole @2");
-    auto const fixed = make_problem(layers(1), support::mesh(3), support::mixed_oracle{}, {}, pinned);
-    // Constraints of devices go with these.
-    auto const kept = on_devices(fixed, std::vector<std::size_t>{1, 2});
-    CHECK(kept.space()[1].size() == 1);
-    CHECK(kept.space()[1][0].device(0) == 1);
-    CHECK(refusal([&] { return on_devices(fixed, std::vector<std::size_t>{0}).size(); }).find("'fc0'") != std::string::npos);
-    CHECK(!on_devices_if_allowed(fixed, std::vector<std::size_t>{0}));
-    CHECK(on_devices(fixed.anywhere(), std::vector<std::size_t>{0}).topology().size() == 1);
-    CHECK(!kept.keeps_constraints(data_parallel(p))); // of devices that are not there
-}
-
 TEST_CASE("device_front: each point is what its strategy takes, no start is better, and more devices never cost more") {
     for (std::uint64_t seed = 1; seed <= support::cases(30u); ++seed) {
         CAPTURE(seed);
@@ -116,7 +85,7 @@ TEST_CASE("device_front: each point is what its strategy takes, no start is bett
             REQUIRE(front[i].devices.size() == powers[i]);
             auto const part = on_devices(p, front[i].devices);
             auto simulate = part.simulator();
-            REQUIRE(simulate(front[i].strategy) == front[i].cost);
+            REQUIRE(simulate(front[i].plan.strategy) == front[i].cost);
             for (auto const& start : part.starts()) REQUIRE(front[i].cost <= simulate(start));
             if (i > 0 && alike) REQUIRE(front[i].cost <= front[i - 1].cost);
         }
@@ -152,7 +121,7 @@ TEST_CASE("place: devices are divided as well as any division of them") {
             used.insert(placed[n].devices.begin(), placed[n].devices.end());
             count += placed[n].devices.size();
             REQUIRE(std::ranges::is_sorted(placed[n].devices));
-            REQUIRE(on_devices(jobs[n].problem, placed[n].devices).simulator()(placed[n].strategy) == placed[n].alone);
+            REQUIRE(on_devices(jobs[n].problem, placed[n].devices).simulator()(placed[n].plan.strategy) == placed[n].alone);
             REQUIRE(placed[n].together == placed[n].alone); // they share no link
             got = add(got, n, placed[n].alone);
         }
@@ -173,7 +142,7 @@ TEST_CASE("place: jobs that share a link slow each other, neighbours stay togeth
     std::vector<job> jobs{{"a", make_problem(layers(2, 512), shared, equal_devices{}), 1, {2}},
                           {"b", make_problem(layers(2, 512), shared, equal_devices{}), 1, {2}}};
     auto const placed = place(jobs, keep);
-    for (auto const& j : placed) CHECK(j.strategy[1].shards() == 2); // and exchange gradients over the one link
+    for (auto const& j : placed) CHECK(j.plan.strategy[1].shards() == 2); // and exchange gradients over the one link
     for (auto const& j : placed) CHECK(j.together >= j.alone);
     CAPTURE(placed[0].alone);
     CAPTURE(placed[0].together);
@@ -193,6 +162,111 @@ TEST_CASE("place: jobs that share a link slow each other, neighbours stay togeth
     CHECK(apart[2].devices == std::vector<std::size_t>{5});
 }
 
+TEST_CASE("place: plans at once are all their tasks on the links of the cluster, each job with its own oracle and options") {
+    int slower = 0, staged = 0, offloading = 0;
+    for (std::uint64_t seed = 1; seed <= support::cases(80u); ++seed) {
+        CAPTURE(seed);
+        std::mt19937_64 rng{seed};
+        auto const cluster = support::random_topology(rng, {.devices = 8});
+        // Two jobs share nodes, and one is on what is left of these.
+        std::vector<std::size_t> order(8);
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        support::shuffle(order, rng);
+        std::vector<pipeline::detail::job_there> jobs;
+        for (auto const& [first, count] : {std::pair{0, 4}, {4, 2}, {6, 1}}) {
+            std::vector<std::size_t> on(order.begin() + first, order.begin() + first + count);
+            std::ranges::sort(on);
+            auto const model = models::gpt({.layers = 1, .hidden = 24, .heads = 4, .sequence = 6, .vocabulary = 30, .batch = 16});
+            sim::simulation_options const options{.training = bernoulli(rng, 0.8), .overlap = bernoulli(rng, 0.8)};
+            auto const part = on_devices(bernoulli(rng, 0.5) ? make_problem(model, cluster, support::mixed_oracle{}, {.simulation = options})
+                                                             : make_problem(model, cluster, equal_devices{}, {.simulation = options}),
+                                         on);
+            auto plan = support::random_plan(rng, part);
+            if (!plan || (!options.overlap && plan->how.sharded >= sharded_states::gradients)) continue;
+            if (options.training && plan->how.sharded == sharded_states::none && bernoulli(rng, 0.3)) plan->how.offloaded.assign(part.size(), true);
+            staged += plan->how.stages > 1;
+            offloading += plan->how.offloads();
+            auto const alone = simulate(part, *plan).makespan;
+            jobs.push_back({{.devices = on, .plan = std::move(*plan), .alone = alone}, part});
+        }
+        if (jobs.empty()) continue;
+        auto const& t = jobs.front().part.topology();
+        auto const all_links = static_cast<std::uint32_t>(t.links.size());
+        // The same by the definition of the schedule: resources by what they are.
+        sim::task_graph all;
+        std::map<std::tuple<std::string, std::size_t, std::size_t>, std::uint32_t> resources;
+        all.clear(1000);
+        std::vector<std::size_t> job_of;
+        for (std::size_t n = 0; n < jobs.size(); ++n) {
+            auto const& on = jobs[n].placed.devices;
+            auto const r = simulate(jobs[n].part, jobs[n].placed.plan);
+            auto const mine = static_cast<std::uint32_t>(on.size()), first = all.size();
+            for (std::uint32_t task = 0; task < r.tasks.size(); ++task) {
+                auto const at = r.tasks.resource[task];
+                auto const what = at < mine           ? std::tuple(std::string("device"), on[at], std::size_t{0})
+                                  : at < mine + all_links ? std::tuple(std::string("link"), std::size_t{at - mine}, std::size_t{0})
+                                  : at + 1 == r.tasks.resources
+                                      ? std::tuple(std::string("none"), std::size_t{0}, std::size_t{0})
+                                      : std::tuple(std::string("host"), on[(at - mine - all_links) / 2], std::size_t{(at - mine - all_links) % 2});
+                auto const number = resources.try_emplace(what, static_cast<std::uint32_t>(resources.size())).first->second;
+                for (auto const p : r.tasks.before(task)) all.after(first + p);
+                (void)all.add(number, r.tasks.duration[task], r.tasks.kind[task], r.tasks.label[task]);
+                job_of.push_back(n);
+            }
+        }
+        if (all.size() > 1000) continue; // the definition takes its time
+        auto const when = support::naive_schedule(all, sim::discipline::fifo);
+        pipeline::detail::time_together(jobs, make_problem(models::mlp({}), cluster, equal_devices{}).topology());
+        std::vector<std::int64_t> last(jobs.size(), 0);
+        for (std::uint32_t task = 0; task < all.size(); ++task) last[job_of[task]] = std::max(last[job_of[task]], when.end[task]);
+        for (std::size_t n = 0; n < jobs.size(); ++n) {
+            REQUIRE(jobs[n].placed.together.count() == last[n]);
+            slower += jobs[n].placed.together > jobs[n].placed.alone;
+        }
+    }
+    CHECK(slower > support::cases(20u));
+    CHECK(staged > support::cases(20u));
+    CHECK(offloading > support::cases(5u));
+}
+
+TEST_CASE("place: plans with stages and shared states, where nothing else fits the memory") {
+    auto device = topology::h100_sxm;
+    device.memory = 24_GiB;
+    auto const cluster = topology::nodes({.count = 2, .gpus_per_node = 8, .device = device});
+    auto const problem = [&](auto const& model) {
+        return make_problem(model, cluster, cost::roofline{cluster}, {.simulation = {.optimizer = sim::optimizer::adam}});
+    };
+    auto const llama = problem(models::llama({.layers = 16, .hidden = 2048, .kv_heads = 8, .sequence = 2048, .vocabulary = 32000, .batch = 32}));
+    auto const mlp = problem(models::mlp({.features = 4096, .hidden = {8192, 8192}, .classes = 1000, .batch = 4096}));
+    std::vector<double> efforts;
+    job_search const search = [&](parallelization const& p, pipeline_plan const& start, double effort) {
+        efforts.push_back(effort);
+        std::mt19937_64 rng{1};
+        return partition(p, start, rng, {.evaluations = 12}).best;
+    };
+    std::vector<std::size_t> const counts{8, 16};
+    auto const front = device_front(llama, counts, search);
+    CHECK(efforts == std::vector<double>{0.5, 1});
+    CHECK(front[0].cost < cost_traits<picoseconds>::infinity());
+    CHECK(front[1].cost < front[0].cost);
+    CHECK(!front[0].plan.how.plain());
+    std::vector<job> const jobs{{"llama", llama, 1, {8}}, {"mlp", mlp, 1, {4, 8}}};
+    auto const placed = place(jobs, search, placement_goal::longest);
+    REQUIRE(placed.size() == 2);
+    for (std::size_t n = 0; n < 2; ++n) {
+        auto const part = on_devices(jobs[n].problem, placed[n].devices);
+        auto const r = simulate(part, placed[n].plan);
+        CHECK(r.makespan == placed[n].alone);
+        CHECK(sim::bytes_over_capacity(r.memory, part.topology().devices) == 0);
+        CHECK(placed[n].together >= placed[n].alone);
+    }
+    CHECK(placed[0].devices.size() == 8);
+    CHECK(!placed[0].plan.how.plain());
+    // Strategies alone do not fit.
+    CHECK(refusal([&] { return place(jobs, keep).size(); }) ==
+          "place: 2 jobs on 16 devices: there are no numbers of devices among their counts with which all fit");
+}
+
 TEST_CASE("place: jobs whose constraints want several devices have no fewer, and parameters of alike names stay apart") {
     graph::operator_graph g;
     (void)g.add("fc", ops::linear{.out = 32, .parameter = "w"}, g.input("in", {{16, 32}}));
@@ -209,16 +283,16 @@ TEST_CASE("place: jobs whose constraints want several devices have no fewer, and
     CHECK(place(one, keep)[0].devices.size() >= 2);
     // Nor is there a plan on one device, of which the front says so.
     auto const front = device_front(strict, powers, keep);
-    CHECK(front[0].strategy.empty());
+    CHECK(front[0].plan.strategy.empty());
     CHECK(front[0].cost == cost_traits<picoseconds>::infinity());
     CHECK(front[1].cost < cost_traits<picoseconds>::infinity());
     // So where constraints want devices that are not there.
     auto const placed_pin =
         make_problem(layers(1), topology, equal_devices{}, {}, constraints_of<graph::operator_graph, support::plain_topology>{}.pin(1, "s2 @0+1"));
     auto const pinned = device_front(placed_pin, powers, keep);
-    CHECK(pinned[0].strategy.empty());
-    CHECK(pinned[1].strategy[1].shards() == 2);
-    CHECK(pinned[2].strategy[1].device(1) == 1);
+    CHECK(pinned[0].plan.strategy.empty());
+    CHECK(pinned[1].plan.strategy[1].shards() == 2);
+    CHECK(pinned[2].plan.strategy[1].device(1) == 1);
 }
 
 TEST_CASE("place: links that jobs share are in what is least") {
@@ -343,18 +417,20 @@ TEST_CASE("place: what is wrong is refused") {
     less.memory(1, 1000);
     CHECK(wrong({{"a", made(2)}, {"b", make_problem(layers(1), two, equal_devices{}, {}, less)}}).find("device number 1 may hold 900 bytes and ") !=
           std::string::npos);
-    CHECK(wrong({{"a", made(2)}, {"b", made(2, {.training = false})}}) == "place: jobs 'b' and 'a' have other options of simulation: must be equal");
+    CHECK(wrong({{"a", made(2)}, {"b", made(2, {.transfers = sim::transfer_model::fair_sharing})}}) ==
+          "place: job 'b' has simulation option transfers fair_sharing, job 'a' streaming: jobs on one cluster must have the same");
+    auto const of_two = [](std::uint32_t replicas) {
+        return make_problem(layers(1), topology::nodes({.count = 2, .gpus_per_node = 1, .device = topology::h100_sxm}), equal_devices{},
+                            {.simulation = {.replicas = replicas}});
+    };
+    CHECK(wrong({{"a", of_two(2)}, {"b", of_two(1)}}) ==
+          "place: job 'b' has simulation option replicas 1, job 'a' 2: jobs on one cluster must have the same");
     CHECK(wrong({{"a", made(2)}, {"b", made(2)}, {"c", made(2)}}) ==
           "place: 3 jobs on 2 devices: there are no numbers of devices among their counts with which all fit");
-    CHECK(wrong({{"a", made(2, {.overlap = false})}}) == "place: simulation option overlap is false, discipline fifo: jobs that run together are "
-                                                         "simulated with overlap true and fifo");
-    CHECK(wrong({{"a", made(2, {.discipline = sim::discipline::in_order})}}).find("discipline in_order: ") != std::string::npos);
+    CHECK(wrong({{"a", made(2, {.discipline = sim::discipline::in_order})}}) == "place: job 'a' has discipline in_order: must be fifo");
     auto small = support::mesh(2);
     for (auto& d : small.device) d.memory = 100;
     CHECK(wrong({{"a", make_problem(layers(1), small, equal_devices{})}}) ==
           "place: 1 jobs on 2 devices: there are no numbers of devices among their counts with which all fit");
-    space::flat_strategy const too_far{{.rank = 1, .degree = {2}, .stride = {1}}};
-    CHECK(refusal([&] { return with_devices(too_far, std::vector<std::size_t>{0}).size(); }) ==
-          "with_devices: operator number 0 has shard 1 on device 1: there are 1");
     CHECK(wrong({{"a", made(2), 1, {3}}}) == "device_front: 3 devices: must be from 1 to the 2 of the problem");
 }

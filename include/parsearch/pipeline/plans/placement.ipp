@@ -5,15 +5,19 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include <parsearch/core/cost.hpp>
 #include <parsearch/core/error.hpp>
-#include <parsearch/problem/placement.hpp>
-#include <parsearch/sim/input/workload.hpp>
+#include <parsearch/core/joined_sets.hpp>
+#include <parsearch/pipeline/plans/placement.hpp>
+#include <parsearch/pipeline/plans/plan_simulator.hpp>
+#include <parsearch/sim/schedule/any_scheduler.hpp>
+#include <parsearch/sim/schedule/task_graph.hpp>
 #include <parsearch/topology/neighbours.hpp>
 
-namespace parsearch::detail {
+namespace parsearch::pipeline::detail {
 
 /// Which part of a search's effort each number of devices is worth: the last all of it, the others their share of its devices, together at most all.
 PARSEARCH_INLINE std::vector<double> efforts(std::span<std::size_t const> counts) {
@@ -26,9 +30,9 @@ PARSEARCH_INLINE std::vector<double> efforts(std::span<std::size_t const> counts
     return out;
 }
 
-} // namespace parsearch::detail
+} // namespace parsearch::pipeline::detail
 
-namespace parsearch {
+namespace parsearch::pipeline {
 
 PARSEARCH_INLINE std::vector<front_point> device_front(parallelization const& problem, std::span<std::size_t const> counts,
                                                        job_search const& search) {
@@ -41,73 +45,90 @@ PARSEARCH_INLINE std::vector<front_point> device_front(parallelization const& pr
         if (n <= before) throw invalid_input("device_front: ", n, " devices behind ", before, ": must be ascending");
         before = n;
         std::vector<bool> free(all, true);
-        front_point best{
-            .devices = topology::take_neighbours(problem.topology(), free, n), .strategy = {}, .cost = cost_traits<picoseconds>::infinity()};
+        front_point best{.devices = topology::take_neighbours(problem.topology(), free, n), .plan = {}, .cost = cost_traits<picoseconds>::infinity()};
         auto const part = on_devices_if_allowed(problem, best.devices);
         if (!part) {
             out.push_back(std::move(best));
             continue;
         }
         auto least = best.cost; // with what the memory policy adds
-        auto simulate = part->simulator();
-        auto starts = part->starts();
-        if (!out.empty() && !out.back().strategy.empty()) starts.push_back(out.back().strategy);
-        auto const take = [&](space::flat_strategy s) {
-            if (auto const cost = simulate(s); best.strategy.empty() || cost < least) {
-                least = cost;
-                best.strategy = std::move(s);
-            }
+        plan_simulator simulate(*part);
+        auto const take = [&](pipeline_plan plan) {
+            auto const makespan = simulate.simulate(plan), cost = sim::total_cost(makespan, simulate.penalty());
+            if (!best.plan.strategy.empty() && cost >= least) return;
+            least = cost;
+            best.plan = std::move(plan);
+            best.cost = simulate.fits() ? makespan : cost_traits<picoseconds>::infinity();
         };
-        for (auto& s : starts) take(std::move(s));
-        take(search(*part, best.strategy, effort[out.size()]));
-        if (part->feasible(best.strategy)) best.cost = simulate.simulate(best.strategy);
+        for (auto& s : part->starts()) take({.how = unpipelined(part->graph()), .strategy = std::move(s)});
+        if (!out.empty() && !out.back().plan.strategy.empty()) take(out.back().plan);
+        take(search(*part, best.plan, effort[out.size()]));
         out.push_back(std::move(best));
     }
     return out;
 }
 
-} // namespace parsearch
+} // namespace parsearch::pipeline
 
-namespace parsearch::detail {
+namespace parsearch::pipeline::detail {
 
-/// The graphs of several jobs as one, whose operators are named by the jobs as well, parameters by their numbers. Dims are cut as on the devices of
-/// each job.
-PARSEARCH_INLINE graph::dense_graph joined_graph(std::span<job const> jobs, std::span<placed_job const> placed) {
-    graph::dense_graph all;
-    for (auto const& j : jobs) {
-        auto const part = on_devices(j.problem, placed[static_cast<std::size_t>(&j - jobs.data())].devices);
-        auto const& g = part.graph();
-        auto const first = static_cast<std::uint32_t>(all.names.size());
-        auto const number = &j - jobs.data();
-        for (std::size_t op = 0; op < g.size(); ++op) {
-            all.names.push_back(text(j.name, "/", g.names[op]));
-            all.operations.push_back(g.operations[op]);
-            for (auto& w : all.operations.back().weights)
-                if (!w.parameter.empty()) w.parameter = text(number, "/", w.parameter);
-            all.first_in.push_back(static_cast<std::uint32_t>(all.edges.size()));
-            for (auto const& e : g.in(op)) all.edges.push_back({first + e.producer, e.slot, first + e.consumer, e.input});
-        }
+/// Adds the tasks of a job on the devices with the numbers `on`, of a cluster of `devices` devices and `links` links, to those of the cluster.
+PARSEARCH_INLINE void add_tasks(sim::task_graph& all, sim::task_graph const& tasks, std::span<std::size_t const> on, std::uint32_t devices,
+                                std::uint32_t links) {
+    auto const mine = static_cast<std::uint32_t>(on.size()), first = all.size();
+    auto const of_cluster = [&](std::uint32_t r) { // see `task_graph` for how resources are numbered
+        if (r + 1 == tasks.resources) return all.resources - 1;
+        if (r < mine) return static_cast<std::uint32_t>(on[r]);
+        r -= mine;
+        if (r < links) return devices + r;
+        r -= links;
+        return devices + links + 2 * static_cast<std::uint32_t>(on[r / 2]) + r % 2;
+    };
+    for (std::uint32_t t = 0; t < tasks.size(); ++t) {
+        for (auto const before : tasks.before(t)) all.after(first + before);
+        (void)all.add(of_cluster(tasks.resource[t]), tasks.duration[t], tasks.kind[t], tasks.label[t]);
+        if (tasks.ties.empty()) continue;
+        auto tie = tasks.ties[t];
+        if (tie.task != sim::task_tie::none) tie.task += first;
+        all.ties.push_back(tie);
     }
-    all.first_in.push_back(static_cast<std::uint32_t>(all.edges.size()));
-    return graph::read_graph(all).graph;
 }
 
-PARSEARCH_INLINE void time_together(std::span<job const> jobs, std::vector<placed_job>& placed) {
-    auto const& like = *jobs.front().problem.workload();
-    auto const w = sim::make_workload(joined_graph(jobs, placed), like.topology, like.oracle, like.options);
-    space::flat_strategy s;
-    std::vector<std::size_t> job_of;
-    for (std::size_t n = 0; n < jobs.size(); ++n) {
-        auto mine = with_devices(placed[n].strategy, placed[n].devices);
-        job_of.insert(job_of.end(), mine.size(), n);
-        s.insert(s.end(), std::make_move_iterator(mine.begin()), std::make_move_iterator(mine.end()));
-    }
-    sim::simulator simulate(w);
-    (void)simulate.simulate(s);
-    auto const& tasks = simulate.tasks();
-    for (std::uint32_t t = 0; t < tasks.size(); ++t) {
-        auto& time = placed[job_of[tasks.label[t].op]].together;
-        time = std::max(time, picoseconds(simulate.schedule().end[t]));
+PARSEARCH_INLINE void time_together(std::span<job_there> jobs, topology::dense_topology const& cluster) {
+    constexpr auto nobody = std::numeric_limits<std::uint32_t>::max();
+    auto const devices = static_cast<std::uint32_t>(cluster.size()), links = static_cast<std::uint32_t>(cluster.links.size());
+    std::vector<std::uint32_t> user(links, nobody);
+    joined_sets share(jobs.size());
+    for (std::uint32_t n = 0; n < jobs.size(); ++n)
+        jobs[n].part.topology().routes.for_each_link([&](auto link) {
+            if (user[link] == nobody) user[link] = n;
+            else share.join(user[link], n);
+        });
+    std::map<std::uint32_t, std::vector<std::size_t>> groups;
+    for (std::uint32_t n = 0; n < jobs.size(); ++n) groups[share.root(n)].push_back(n);
+    for (auto const& [root, group] : groups) {
+        if (group.size() == 1) {
+            jobs[root].placed.together = jobs[root].placed.alone;
+            continue;
+        }
+        sim::task_graph all;
+        all.clear(3 * devices + links + 1);
+        std::vector<std::uint32_t> first;
+        for (auto const n : group) {
+            auto const& [placed, part] = jobs[n];
+            plan_simulator simulate(part);
+            (void)simulate.simulate(placed.plan);
+            first.push_back(all.size());
+            add_tasks(all, simulate.tasks(), placed.devices, devices, links);
+        }
+        first.push_back(all.size());
+        sim::schedule when;
+        sim::any_scheduler(cluster, jobs[root].part.options()).run(all, when);
+        for (std::size_t i = 0; i < group.size(); ++i) {
+            std::int64_t last = 0;
+            for (auto t = first[i]; t < first[i + 1]; ++t) last = std::max(last, when.end[t]);
+            jobs[group[i]].placed.together = picoseconds(last);
+        }
     }
 }
 
@@ -216,9 +237,9 @@ PARSEARCH_INLINE std::string difference(topology::dense_topology const& a, topol
     return "kinds of devices, nodes, links or routes";
 }
 
-} // namespace parsearch::detail
+} // namespace parsearch::pipeline::detail
 
-namespace parsearch {
+namespace parsearch::pipeline {
 
 PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_search const& search, placement_goal goal) {
     if (jobs.empty()) throw invalid_input("place: no jobs: there must be one at least");
@@ -242,13 +263,17 @@ PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_se
         for (auto const d : j.now)
             if (auto const [at, fresh] = has.emplace(d, n); !fresh)
                 throw invalid_input("place: jobs '", jobs[at->second].name, "' and '", j.name, "' both have device number ", d);
-        if (!(j.problem.options() == jobs.front().problem.options()))
-            throw invalid_input("place: jobs '", j.name, "' and '", jobs.front().name, "' have other options of simulation: must be equal");
+        auto const& o = j.problem.options();
+        auto const& like = jobs.front().problem.options();
+        auto const refuse = [&](auto const& what, auto const& is, auto const& others) {
+            throw invalid_input("place: job '", j.name, "' has simulation option ", what, ' ', is, ", job '", jobs.front().name, "' ", others,
+                                ": jobs on one cluster must have the same");
+        };
+        if (o.transfers != like.transfers) refuse("transfers", name_of(o.transfers), name_of(like.transfers));
+        if (o.replicas != like.replicas) refuse("replicas", o.replicas, like.replicas);
+        if (o.discipline != sim::discipline::fifo) // whatever waits for its turn in the order of a program would wait for other jobs
+            throw invalid_input("place: job '", j.name, "' has discipline ", name_of(o.discipline), ": must be fifo");
     }
-    // In one simulation of all, whatever waits for all operators, or for its turn in the order of a program, would wait for other jobs.
-    if (auto const& o = jobs.front().problem.options(); !o.overlap || o.discipline != sim::discipline::fifo)
-        throw invalid_input("place: simulation option overlap is ", o.overlap, ", discipline ", name_of(o.discipline),
-                            ": jobs that run together are simulated with overlap true and fifo");
     std::vector<std::vector<front_point>> fronts;
     for (auto const& j : jobs) {
         auto counts = j.counts;
@@ -257,27 +282,27 @@ PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_se
         fronts.push_back(device_front(j.problem, counts, search));
     }
     detail::divisions in_order(jobs, fronts, topology.size(), goal);
-    std::map<std::pair<std::size_t, std::vector<std::size_t>>, std::optional<placed_job>> known; // by job and devices; nothing where none fits
+    std::map<std::pair<std::size_t, std::vector<std::size_t>>, std::optional<detail::job_there>> known; // nothing where none fits
     std::string did_not_fit;
-    auto const run_on = [&](std::size_t n, front_point const& point, std::vector<std::size_t> const& on) -> std::optional<placed_job> const& {
+    auto const run_on = [&](std::size_t n, front_point const& point, std::vector<std::size_t> const& on) -> std::optional<detail::job_there> const& {
         auto const [at, fresh] = known.try_emplace({n, on});
         if (!fresh) return at->second;
-        placed_job mine{.devices = on, .strategy = point.strategy};
-        auto const part = on_devices_if_allowed(jobs[n].problem, on);
-        if (part) {
-            auto simulate = part->simulator();
+        if (auto const part = on_devices_if_allowed(jobs[n].problem, on)) {
+            plan_simulator simulate(*part);
+            auto plan = point.plan;
+            auto cost = simulate(plan);
             auto const share = static_cast<double>(on.size()) / static_cast<double>(topology.size());
-            if (simulate.simulate(mine.strategy) != point.cost || !part->feasible(mine.strategy))
-                if (auto found = search(*part, mine.strategy, share); simulate(found) < simulate(mine.strategy)) mine.strategy = std::move(found);
-            mine.alone = simulate.simulate(mine.strategy);
+            if (cost != point.cost || !simulate.fits())
+                if (auto found = search(*part, plan, share); simulate(found) < cost) plan = std::move(found);
+            auto const alone = simulate.simulate(plan);
+            if (simulate.fits()) at->second = {{.devices = on, .plan = std::move(plan), .alone = alone}, *part};
         }
-        if (part && part->feasible(mine.strategy)) at->second = std::move(mine);
-        else
+        if (!at->second)
             did_not_fit = text("job '", jobs[n].name, "' found nothing that fits on its ", on.size(), " devices from ", on.front(),
                                ", as it did on others: its counts must be such as fit on any");
         return at->second;
     };
-    auto const place_all = [&](std::vector<std::size_t> const& points) -> std::optional<std::vector<placed_job>> {
+    auto const place_all = [&](std::vector<std::size_t> const& points) -> std::vector<detail::job_there> {
         std::vector<std::size_t> order(jobs.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         auto const count = [&](std::size_t n) { return fronts[n][points[n]].devices.size(); };
@@ -286,15 +311,16 @@ PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_se
             return jobs[n].now.size() == count(n) && std::ranges::all_of(jobs[n].now, [&](auto d) { return free[d]; });
         };
         std::ranges::stable_sort(order, std::greater<>{}, [&](auto n) { return std::pair(jobs[n].now.size() == count(n), count(n)); });
-        std::vector<placed_job> out(jobs.size());
+        std::vector<std::optional<detail::job_there>> there(jobs.size());
         for (auto const n : order) {
             auto on = stays(n) ? jobs[n].now : topology::take_neighbours(topology, free, count(n));
             for (auto const d : on) free[d] = false;
-            auto const& placed = run_on(n, fronts[n][points[n]], on);
-            if (!placed) return {};
-            out[n] = *placed;
+            there[n] = run_on(n, fronts[n][points[n]], on);
+            if (!there[n]) return {};
         }
-        detail::time_together(jobs, out);
+        std::vector<detail::job_there> out;
+        for (auto& j : there) out.push_back(std::move(*j));
+        detail::time_together(out, topology);
         return out;
     };
     std::vector<placed_job> best;
@@ -302,13 +328,14 @@ PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_se
     for (std::size_t tried = 0; tried < most_divisions; ++tried) {
         auto const division = in_order.next();
         if (!division || division->goal >= least) break;
-        auto placed = place_all(division->points);
-        if (!placed) continue;
+        auto const there = place_all(division->points);
+        if (there.empty()) continue;
         detail::goal_sum sum{goal};
-        for (std::size_t n = 0; n < jobs.size(); ++n) sum.add(jobs[n].weight * static_cast<double>((*placed)[n].together.count()));
+        for (std::size_t n = 0; n < jobs.size(); ++n) sum.add(jobs[n].weight * static_cast<double>(there[n].placed.together.count()));
         if (sum.value >= least) continue;
         least = sum.value;
-        best = std::move(*placed);
+        best.clear();
+        for (auto const& j : there) best.push_back(j.placed);
     }
     if (best.empty() && !did_not_fit.empty()) throw invalid_input("place: ", did_not_fit);
     if (best.empty())
@@ -317,4 +344,4 @@ PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_se
     return best;
 }
 
-} // namespace parsearch
+} // namespace parsearch::pipeline
