@@ -4,12 +4,14 @@
 // moves. Prints a table, and how fast fabrics are found; writes the rows as JSON and a page.
 //
 //   fabric [--full] [--models NAME...] [--servers N...] [--degrees D...] [--rates B...] [--render FILE] ...     (see --help)
+//   fabric --jobs NAME... [--servers N...] ...     these on equal parts of the servers: each with a fabric of its own, or all on a shared fat tree
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include <parsearch/search/threads/thread_team.hpp>
 
 #include "fabric/floors.hpp"
+#include "fabric/jobs.hpp"
 #include "fabric/measure.hpp"
 #include "fabric/page.hpp"
 #include "fabric/print.hpp"
@@ -30,7 +33,7 @@ namespace bench {
 namespace {
 
 struct request {
-    std::vector<std::string> models;
+    std::vector<std::string> models, jobs;
     std::vector<std::uint32_t> servers{16}, degrees{4, 8};
     std::vector<double> rates{10, 25, 40, 100, 200};
     effort much{.evaluations = 5000, .rounds = 5, .seed = 1};
@@ -83,6 +86,28 @@ void run_cells(comparison& made, request const& asked, std::size_t threads) {
     print_speedups(made.rows);
 }
 
+void run_jobs(request const& asked) {
+    job_mix mix;
+    for (auto const& name : asked.jobs)
+        for (auto const& model : workloads())
+            if (model.name == name) mix.jobs.push_back(model);
+    comparison made{.much = asked.much};
+    for (auto const servers : asked.servers)
+        for (auto const degree : asked.degrees)
+            for (auto const gbps : asked.rates) {
+                mix = {mix.jobs, servers, degree, gbps};
+                if (servers % mix.jobs.size() != 0 || mix.each() < 3)
+                    throw std::invalid_argument(
+                        fmt::format("{} servers for {} jobs: must be equal parts of three at least", servers, mix.jobs.size()));
+                for (auto& row : measure_jobs(mix, asked.much)) {
+                    print_jobs(row);
+                    made.rows.push_back(std::move(row));
+                }
+                write_rows(asked.out + ".json", json_of(made));
+            }
+    fmt::print("\nwrote {}.json\n", asked.out);
+}
+
 void run_comparison(request const& asked) {
     comparison made{.much = asked.much};
     auto const threads = ps::search::threads_of(asked.threads);
@@ -103,6 +128,8 @@ int run(int argc, char** argv) {
     CLI::App app{"Compares networks of servers, among them fabrics wired for their traffic."};
     app.add_flag("--full", asked.full, "on 128 servers, too");
     app.add_option("--models", asked.models, "only these")->capture_default_str()->check(CLI::IsMember(asked.models));
+    app.add_option("--jobs", asked.jobs, "of these models, on equal parts of the servers: each with a fabric of its own, or all on a shared fat tree")
+        ->check(CLI::IsMember(asked.models));
     app.add_option("--servers", asked.servers, "numbers of servers of four GPUs")->capture_default_str()->check(CLI::Range(3, 1024));
     app.add_option("--degrees", asked.degrees, "interfaces of each server")->capture_default_str()->check(CLI::Range(2, 64));
     app.add_option("--rates", asked.rates, "of an interface, Gb/s")->capture_default_str()->check(CLI::Range(10.0, 200.0));
@@ -128,6 +155,10 @@ int run(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
     if (asked.full) asked.servers = {16, 128};
 
+    if (!asked.jobs.empty()) {
+        run_jobs(asked);
+        return 0;
+    }
     if (asked.render.empty()) {
         run_comparison(asked);
         return 0;

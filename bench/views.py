@@ -23,7 +23,17 @@ def simulation(rows):
     def size(key, decimals):
         return lambda row: "-" if row[key] is None else f"{row[key]:,.{decimals}f}"
 
-    rows = [row for row in rows if row["space"] == "flexflow" and row["abort"]]
+    def same(row):
+        return row["workload"], row["devices"], row["movement"], row["discipline"]
+
+    rows = [row for row in rows if row["space"] == "flexflow"]
+    to_the_end = {same(row): row for row in rows if not row["abort"]}
+
+    def without_bound(row):
+        twin = to_the_end.get(same(row))
+        return "-" if not twin or not twin["delta_us_median"] else f"{(twin['full_us'] + twin['rebuild_us']) / twin['delta_us_median']:.1f}"
+
+    rows = [row for row in rows if row["abort"]]
     return table(
         [
             ("chain, abort on", lambda row: row["workload"]),
@@ -36,6 +46,7 @@ def simulation(rows):
             ("proposals/s", size("proposals_per_s", 0)),
             ("times FlexFlow", size("over_flexflow", 1)),
             ("accepted", lambda row: f"{100 * row['accepted'] / row['evaluations']:.1f}%" if row["evaluations"] else "-"),
+            ("whole / proposal without a bound", without_bound),
         ],
         rows,
     )
@@ -219,6 +230,24 @@ def fabric_speedups(made):
     return table([("B, Gb/s", lambda rate: f"{rate:g}"), *[(wiring, over(wiring)) for wiring in others]], sorted({found["gbps"] for found, _ in cells}))
 
 
+def fabric_jobs(made):
+    def times(key):
+        return lambda row: ", ".join(three(time) for time in row[key])
+
+    return table(
+        [
+            ("d", lambda row: row["degree"]),
+            ("B, Gb/s", lambda row: f"{row['gbps']:g}"),
+            ("network", lambda row: row["network"]),
+            ("alone, ms", times("alone_ms")),
+            ("together, ms", times("together_ms")),
+            ("mean / own fabrics", lambda row: f"{row['over_own_fabrics']:.2f}"),
+            ("worst / own fabrics", lambda row: f"{row['most_over_own_fabrics']:.2f}"),
+        ],
+        made["rows"],
+    )
+
+
 def textbook(rows):
     def seconds(key):
         return lambda row: "-" if row[key] is None else f"{row[key]:.4g}"
@@ -308,5 +337,5 @@ def searches_compared(made):
     return table(columns, made["strategies"], right=[head for head, _ in columns[1:]])
 
 
-VIEWS = {view.__name__: view for view in (cpu, fabric, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, published, ranks, search_time,
-                                          searches_compared, simulation, textbook)}
+VIEWS = {view.__name__: view for view in (cpu, fabric, fabric_jobs, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, published,
+                                          ranks, search_time, searches_compared, simulation, textbook)}

@@ -74,14 +74,15 @@ inline fabric::server_options servers_of_four() {
 
 // What is searched. Flows are spread over all shortest paths. Messages along an edge are sent together: one by one they would be up to 512^2 tasks.
 // Strategies must fit the memory.
-inline fabric::fabric_problem problem_of(cell const& c) {
+inline fabric::fabric_problem problem_of(cell const& c, ps::graph::operator_graph const& model) {
     auto servers = servers_of_four();
     servers.interface = interface_of(c.gbps);
-    return {c.model.make(c.batch()),
+    return {model,
             c.servers,
             {.servers = servers,
              .routes = {.policy = fabric::routing::ecmp},
              .problem = {.simulation = {.movement = ps::sim::movement::grouped, .memory = ps::sim::memory_policy::reject}}}};
 }
+inline fabric::fabric_problem problem_of(cell const& c) { return problem_of(c, c.model.make(c.batch())); }
 
 } // namespace bench

@@ -264,6 +264,26 @@ TEST_CASE("partition: splits that are not allowed are in no pipeline") {
     CHECK(piped > 0);
 }
 
+TEST_CASE("partition: operators that are tied are split alike in every plan that is simulated") {
+    auto const model = ps::models::mlp({.features = 256, .hidden = {256, 256, 256}, .classes = 64, .batch = 32});
+    auto const cluster = ps::topology::nodes({.count = 1, .gpus_per_node = 8, .device = ps::topology::h100_sxm});
+    // How many of the plans simulated split the second layer and the third otherwise.
+    auto const apart = [&](ps::constraints_of<decltype(model), decltype(cluster)> const& wanted) {
+        auto const problem = ps::make_problem(model, cluster, ps::cost::roofline{cluster}, {}, wanted);
+        int plans = 0;
+        auto const watch = [&](pipeline::simulated_pipeline const& e) {
+            auto const& s = e.plan.strategy;
+            plans += !std::ranges::equal(s[3].degrees(), s[5].degrees());
+        };
+        auto const found = pipeline::partition(problem, {}, unused, {.evaluations = 300}, watch);
+        check(problem, found);
+        CHECK(found.stats.evaluations > 20);
+        return plans;
+    };
+    CHECK(apart({}) > 0);
+    CHECK(apart(ps::constraints_of<decltype(model), decltype(cluster)>{}.tie({3, 5})) == 0);
+}
+
 TEST_CASE("partition: splits that have no room in a stage, or in a small micro-batch, are in no pipeline either") {
     ps::graph::operator_graph g;
     ps::graph::tensor_ref x = g.input("in", {{64, 16}});

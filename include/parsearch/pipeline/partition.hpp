@@ -22,6 +22,7 @@
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/pipeline/stage_estimate.hpp>
+#include <parsearch/problem/tied.hpp>
 #include <parsearch/search/kernel/events.hpp>
 #include <parsearch/search/kernel/kernel.hpp>
 #include <parsearch/search/kernel/search_options.hpp>
@@ -103,6 +104,7 @@ struct partition_fn {
             : problem_(problem), options_(options), kernel_("partition", search::budget_of(options), {}, tell),
               builder_(problem, options.cuts_anywhere), estimate_(problem, options.cuts_anywhere), rules_(problem, options) {
             if (builder_.order().empty()) throw invalid_input("partition: the graph has inputs only: at least one operator must have work");
+            if (!problem.ties().empty()) ties_.emplace(problem.ties(), problem.space());
         }
 
         [[nodiscard]] pipeline_result run(pipeline_plan start);
@@ -137,8 +139,9 @@ struct partition_fn {
 
         void unpipelined_strategy(space::flat_strategy strategy);
 
+        /// By the problem's constraints; operators that are tied are split alike, each on the devices of its stage.
         [[nodiscard]] bool allowed(space::flat_strategy const& s) const {
-            return !space::first_not_allowed(problem_.space().options(), problem_.graph(), s);
+            return (!ties_ || ties_->splits_alike(s)) && !space::first_not_allowed(problem_.space().options(), problem_.graph(), s);
         }
         /// Whether devices of stages on `group` neighbours may share `states`.
         [[nodiscard]] bool may_shard(sharded_states states, std::size_t group) const {
@@ -221,6 +224,7 @@ struct partition_fn {
         std::vector<std::pair<picoseconds, detail::candidate>> beam_;
         std::set<detail::candidate> tried_; ///< while improving
         plan_rules rules_;
+        std::optional<operator_ties> ties_; ///< of the problem's constraints
     };
 };
 inline constexpr partition_fn partition{};

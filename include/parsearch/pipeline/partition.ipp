@@ -46,7 +46,7 @@ PARSEARCH_INLINE void partition_fn::search_state::end_early(stop_reason why) {
 
 PARSEARCH_INLINE picoseconds partition_fn::search_state::consider(pipeline_plan&& plan, bool improves, picoseconds bound,
                                                                   bool known_where_exceeding) {
-    if (problem_.space().options().admits && !allowed(plan.strategy)) return unbounded;
+    if ((ties_ || problem_.space().options().admits) && !allowed(plan.strategy)) return unbounded;
     if (!feasible_) bound = unbounded; // one that fits is better than the best
     auto priced = builder_.simulator().within(plan.how, plan.strategy, bound);
     if (!priced && known_where_exceeding && exceeds()) priced = builder_.simulator()(plan.how, plan.strategy);

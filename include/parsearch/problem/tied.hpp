@@ -42,6 +42,8 @@ class operator_ties {
     [[nodiscard]] space::flat_strategy gather(space::flat_strategy const& s) const;
     /// Whether the operators of each group have one configuration in `s`. Graph inputs, which may have any, are alone.
     [[nodiscard]] bool keeps(space::flat_strategy const& s) const { return spread(gather(s)) == s; }
+    /// Whether they have the same degrees, on whatever devices.
+    [[nodiscard]] bool splits_alike(space::flat_strategy const& s) const;
 
   private:
     std::vector<std::uint32_t> group_; ///< of each operator

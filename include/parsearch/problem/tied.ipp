@@ -43,6 +43,12 @@ PARSEARCH_INLINE space::flat_strategy operator_ties::gather(space::flat_strategy
     return out;
 }
 
+PARSEARCH_INLINE bool operator_ties::splits_alike(space::flat_strategy const& s) const {
+    return std::ranges::all_of(members_, [&](auto const& m) {
+        return std::ranges::all_of(m, [&](auto op) { return std::ranges::equal(s[op].degrees(), s[m.front()].degrees()); });
+    });
+}
+
 PARSEARCH_INLINE tied_parallelization::bounds_type::bounds_type(sim::strategy_bounds bounds, std::shared_ptr<operator_ties const> ties)
     : bounds_(std::move(bounds)), ties_(std::move(ties)) {
     std::vector<bool> met(ties_->size(), false);

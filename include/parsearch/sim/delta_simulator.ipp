@@ -72,9 +72,7 @@ class delta_simulator::body {
     /// simulation stops as soon as that is certain. Throws as `reset` does, and leaves the current strategy; also where there is none.
     std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound) {
         if (!has_strategy_) throw invalid_input("delta_simulator: propose without a current strategy: reset must come first");
-#ifndef NDEBUG
         if (open_) throw invalid_input("delta_simulator: propose while a proposal is open: commit or roll_back must end it first");
-#endif
         begin();
         return or_nothing([&]() -> std::optional<picoseconds> {
             open_ = true;
@@ -95,9 +93,7 @@ class delta_simulator::body {
     /// Keeps the last proposal. Complexity: of the tasks that were scheduled. Throws what the oracle throws only where the proposal was over its
     /// bound.
     void commit() {
-#ifndef NDEBUG
         if (!open_) throw invalid_input("delta_simulator: commit without a proposal: propose must come first");
-#endif
         keep();
     }
     void keep() {

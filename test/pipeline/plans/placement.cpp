@@ -147,8 +147,13 @@ TEST_CASE("place: jobs that share a link slow each other, neighbours stay togeth
     CAPTURE(placed[0].alone);
     CAPTURE(placed[0].together);
     CHECK((placed[0].together > placed[0].alone || placed[1].together > placed[1].alone));
-    // What `together` is: a step of the network of both.
     CHECK(std::max(placed[0].together, placed[1].together) <= placed[0].alone + placed[1].alone);
+    for (std::size_t n = 0; n < 2; ++n) jobs[n].now = placed[n].devices;
+    auto const again = time_together(jobs, std::vector{placed[0].plan, placed[1].plan});
+    for (std::size_t n = 0; n < 2; ++n) {
+        CHECK(again[n].alone == placed[n].alone);
+        CHECK(again[n].together == placed[n].together);
+    }
     CHECK(placed[0].devices == std::vector<std::size_t>{0, 1});
     CHECK(placed[1].devices == std::vector<std::size_t>{2, 3});
 
@@ -203,7 +208,7 @@ TEST_CASE("place: plans at once are all their tasks on the links of the cluster,
             auto const mine = static_cast<std::uint32_t>(on.size()), first = all.size();
             for (std::uint32_t task = 0; task < r.tasks.size(); ++task) {
                 auto const at = r.tasks.resource[task];
-                auto const what = at < mine           ? std::tuple(std::string("device"), on[at], std::size_t{0})
+                auto const what = at < mine               ? std::tuple(std::string("device"), on[at], std::size_t{0})
                                   : at < mine + all_links ? std::tuple(std::string("link"), std::size_t{at - mine}, std::size_t{0})
                                   : at + 1 == r.tasks.resources
                                       ? std::tuple(std::string("none"), std::size_t{0}, std::size_t{0})
@@ -216,7 +221,7 @@ TEST_CASE("place: plans at once are all their tasks on the links of the cluster,
         }
         if (all.size() > 1000) continue; // the definition takes its time
         auto const when = support::naive_schedule(all, sim::discipline::fifo);
-        pipeline::detail::time_together(jobs, make_problem(models::mlp({}), cluster, equal_devices{}).topology());
+        pipeline::detail::share_links(jobs, make_problem(models::mlp({}), cluster, equal_devices{}).topology());
         std::vector<std::int64_t> last(jobs.size(), 0);
         for (std::uint32_t task = 0; task < all.size(); ++task) last[job_of[task]] = std::max(last[job_of[task]], when.end[task]);
         for (std::size_t n = 0; n < jobs.size(); ++n) {
@@ -432,5 +437,12 @@ TEST_CASE("place: what is wrong is refused") {
     for (auto& d : small.device) d.memory = 100;
     CHECK(wrong({{"a", make_problem(layers(1), small, equal_devices{})}}) ==
           "place: 1 jobs on 2 devices: there are no numbers of devices among their counts with which all fit");
+    auto const together = [](std::vector<job> const& jobs, std::size_t plans) {
+        std::vector<pipeline_plan> const all(plans, pipeline_plan{unpipelined(jobs.front().problem.graph()), data_parallel(jobs.front().problem, 1)});
+        return refusal([&] { return time_together(jobs, all).size(); });
+    };
+    CHECK(together({{"a", made(2)}}, 1) == "time_together: job 'a' has no devices: 'now' must name one at least");
+    CHECK(together({{"a", made(2), 1, {}, {1}}}, 2) == "time_together: 2 plans of 1 jobs: must be one each");
+    CHECK(together({{"a", made(2), 1, {}, {1}}, {"a", made(2)}}, 2) == "time_together: jobs number 0 and 1 are both named 'a'");
     CHECK(wrong({{"a", made(2), 1, {3}}}) == "device_front: 3 devices: must be from 1 to the 2 of the problem");
 }

@@ -113,11 +113,16 @@ struct job_there {
 };
 /// Sets `together`: the steps of all jobs simulated at once, with the links of `cluster` that they share. Jobs on whose routes no other has a link
 /// take as long as alone.
-void time_together(std::span<job_there> jobs, topology::dense_topology const& cluster);
+void share_links(std::span<job_there> jobs, topology::dense_topology const& cluster);
 
 /// What first differs.
 [[nodiscard]] std::string difference(topology::dense_topology const& a, topology::dense_topology const& b);
 } // namespace detail
+
+/// What jobs do to each other that have devices already: the plan of each, on those that it has (`job::now`), alone and with all others. A plan may
+/// need more memory than there is. Throws `invalid_input` where jobs are none for `place`, one has no devices, plans are not one for each, and as
+/// `on_devices` and the simulators. Complexity: a simulation of each, and of all tasks of jobs that share links.
+[[nodiscard]] std::vector<placed_job> time_together(std::span<job const> jobs, std::span<pipeline_plan const> plans);
 
 /// The divisions that `place` simulates at most.
 inline constexpr std::size_t most_divisions = 32;

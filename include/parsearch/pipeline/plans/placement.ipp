@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <tuple>
 
 #include <parsearch/core/cost.hpp>
@@ -94,7 +95,7 @@ PARSEARCH_INLINE void add_tasks(sim::task_graph& all, sim::task_graph const& tas
     }
 }
 
-PARSEARCH_INLINE void time_together(std::span<job_there> jobs, topology::dense_topology const& cluster) {
+PARSEARCH_INLINE void share_links(std::span<job_there> jobs, topology::dense_topology const& cluster) {
     constexpr auto nobody = std::numeric_limits<std::uint32_t>::max();
     auto const devices = static_cast<std::uint32_t>(cluster.size()), links = static_cast<std::uint32_t>(cluster.links.size());
     std::vector<std::uint32_t> user(links, nobody);
@@ -237,43 +238,65 @@ PARSEARCH_INLINE std::string difference(topology::dense_topology const& a, topol
     return "kinds of devices, nodes, links or routes";
 }
 
-} // namespace parsearch::pipeline::detail
-
-namespace parsearch::pipeline {
-
-PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_search const& search, placement_goal goal) {
-    if (jobs.empty()) throw invalid_input("place: no jobs: there must be one at least");
+/// Throws `invalid_input`, in the name of `who`, where the jobs can not be on one cluster: see `place`.
+PARSEARCH_INLINE void require_one_cluster(std::string_view who, std::span<job const> jobs) {
+    if (jobs.empty()) throw invalid_input(who, ": no jobs: there must be one at least");
     auto const& topology = jobs.front().problem.topology();
     std::map<std::size_t, std::size_t> has; // the job that has a device
     for (std::size_t n = 0; n < jobs.size(); ++n) {
         auto const& j = jobs[n];
-        if (j.name.empty()) throw invalid_input("place: job number ", n, " has no name: must have one of its own");
+        if (j.name.empty()) throw invalid_input(who, ": job number ", n, " has no name: must have one of its own");
         for (std::size_t before = 0; before < n; ++before)
-            if (jobs[before].name == j.name) throw invalid_input("place: jobs number ", before, " and ", n, " are both named '", j.name, "'");
+            if (jobs[before].name == j.name) throw invalid_input(who, ": jobs number ", before, " and ", n, " are both named '", j.name, "'");
         if (!(j.weight > 0) || j.weight > 1e100)
-            throw invalid_input("place: job '", j.name, "' has weight ", j.weight, ": must be positive and at most 1e100");
+            throw invalid_input(who, ": job '", j.name, "' has weight ", j.weight, ": must be positive and at most 1e100");
         if (!(j.problem.topology() == topology))
-            throw invalid_input("place: job '", j.name, "' and job '", jobs.front().name,
-                                "' are on different clusters: ", detail::difference(j.problem.topology(), topology),
+            throw invalid_input(who, ": job '", j.name, "' and job '", jobs.front().name,
+                                "' are on different clusters: ", difference(j.problem.topology(), topology),
                                 "; must be the same devices and links, with the same memory and the same devices left out");
         for (std::size_t i = 0; i < j.now.size(); ++i)
             if (j.now[i] >= topology.size() || (i > 0 && j.now[i] <= j.now[i - 1]))
-                throw invalid_input("place: job '", j.name, "' has device number ", j.now[i], ": must be less than ", topology.size(),
+                throw invalid_input(who, ": job '", j.name, "' has device number ", j.now[i], ": must be less than ", topology.size(),
                                     ", and above that before it");
         for (auto const d : j.now)
             if (auto const [at, fresh] = has.emplace(d, n); !fresh)
-                throw invalid_input("place: jobs '", jobs[at->second].name, "' and '", j.name, "' both have device number ", d);
+                throw invalid_input(who, ": jobs '", jobs[at->second].name, "' and '", j.name, "' both have device number ", d);
         auto const& o = j.problem.options();
         auto const& like = jobs.front().problem.options();
         auto const refuse = [&](auto const& what, auto const& is, auto const& others) {
-            throw invalid_input("place: job '", j.name, "' has simulation option ", what, ' ', is, ", job '", jobs.front().name, "' ", others,
+            throw invalid_input(who, ": job '", j.name, "' has simulation option ", what, ' ', is, ", job '", jobs.front().name, "' ", others,
                                 ": jobs on one cluster must have the same");
         };
         if (o.transfers != like.transfers) refuse("transfers", name_of(o.transfers), name_of(like.transfers));
         if (o.replicas != like.replicas) refuse("replicas", o.replicas, like.replicas);
         if (o.discipline != sim::discipline::fifo) // whatever waits for its turn in the order of a program would wait for other jobs
-            throw invalid_input("place: job '", j.name, "' has discipline ", name_of(o.discipline), ": must be fifo");
+            throw invalid_input(who, ": job '", j.name, "' has discipline ", name_of(o.discipline), ": must be fifo");
     }
+}
+
+} // namespace parsearch::pipeline::detail
+
+namespace parsearch::pipeline {
+
+PARSEARCH_INLINE std::vector<placed_job> time_together(std::span<job const> jobs, std::span<pipeline_plan const> plans) {
+    detail::require_one_cluster("time_together", jobs);
+    if (plans.size() != jobs.size()) throw invalid_input("time_together: ", plans.size(), " plans of ", jobs.size(), " jobs: must be one each");
+    std::vector<detail::job_there> there;
+    for (std::size_t n = 0; n < jobs.size(); ++n) {
+        if (jobs[n].now.empty()) throw invalid_input("time_together: job '", jobs[n].name, "' has no devices: 'now' must name one at least");
+        auto part = on_devices(jobs[n].problem, jobs[n].now);
+        auto const alone = plan_simulator(part).simulate(plans[n]);
+        there.push_back({{.devices = jobs[n].now, .plan = plans[n], .alone = alone}, std::move(part)});
+    }
+    detail::share_links(there, jobs.front().problem.topology());
+    std::vector<placed_job> out;
+    for (auto& j : there) out.push_back(std::move(j.placed));
+    return out;
+}
+
+PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_search const& search, placement_goal goal) {
+    detail::require_one_cluster("place", jobs);
+    auto const& topology = jobs.front().problem.topology();
     std::vector<std::vector<front_point>> fronts;
     for (auto const& j : jobs) {
         auto counts = j.counts;
@@ -320,7 +343,7 @@ PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_se
         }
         std::vector<detail::job_there> out;
         for (auto& j : there) out.push_back(std::move(*j));
-        detail::time_together(out, topology);
+        detail::share_links(out, topology);
         return out;
     };
     std::vector<placed_job> best;
