@@ -1,6 +1,7 @@
 #include <parsearch/problem/problem.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -26,6 +27,7 @@
 #include <parsearch/models/lenet.hpp>
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/models/moe.hpp>
+#include <parsearch/models/ncf.hpp>
 #include <parsearch/models/nmt.hpp>
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
@@ -340,6 +342,20 @@ TEST_CASE("problem: starts of networks with tables or experts, legal on any numb
             for (auto const& other : mixture.named_starts()) REQUIRE((other.name == s.name || !(other.strategy == s.strategy)));
         }
     }
+}
+
+TEST_CASE("problem: on slow links between nodes tables are better on one node, and searches may begin so") {
+    auto const servers =
+        topology::nodes({.count = 4, .gpus_per_node = 4, .device = topology::a100_sxm, .nic = link_description{{1e9}, std::chrono::microseconds(1)}});
+    auto const p = make_problem(models::ncf({.users = 100'000, .items = 100'000, .tables = 8, .hidden = {1024, 1024}, .batch = 4096}), servers,
+                                cost::roofline{servers});
+    auto price = p.evaluator();
+    auto best = cost_traits<picoseconds>::infinity(), on_one_node = best;
+    for (auto const& s : p.named_starts()) {
+        auto& least = s.name.starts_with("column_wise_tables_") && s.name.ends_with("_on_4") ? on_one_node : best;
+        least = std::min(least, price(s.strategy));
+    }
+    CHECK(on_one_node < best);
 }
 
 TEST_CASE("problem: its order is topological") {

@@ -325,11 +325,12 @@ template <Strategy<space::configuration> S> [[nodiscard]] std::string to_string(
 /// The experts' strategies that apply to `p`, by name, data parallelism first; one that equals an earlier one is left out:
 /// data_parallel, one_weird_trick, operation_parallel where nodes allow it, tensor_parallel_D for every D that divides the devices into groups of
 /// neighbours on one node, expert_parallel over all devices and expert_parallel_D over the D of a node, table_parallel. Where tables hold most
-/// parameters column_wise_tables_D for D = 1, 2, 4, ... up to the devices of a node, and column_wise_tables_D_everywhere for those of one and two
-/// nodes. Where large branches run beside each other branch_parallel_G on groups of G = 1, 2, 4, ... devices, and branch_parallel_G_on_G, of at most
-/// a node, with the rest on the first G. Then fewer devices, which is what a network on slow links may come to: data_parallel_on_N, the first N = 1,
-/// 2, 4, ..., and data_parallel_on_N_from_D, of each kind of several the most neighbours, N, from a device D that is a multiple of N. All are legal
-/// on the devices of `p`; they need neither be in its space nor fit its memory. Complexity: O(operators) for each.
+/// parameters column_wise_tables_D for D = 1, 2, 4, ... up to the devices of a node, column_wise_tables_D_everywhere for those of one and two nodes,
+/// and column_wise_tables_D_on_N on the N devices of one node alone. Where large branches run beside each other branch_parallel_G on groups of G = 1,
+/// 2, 4, ... devices, and branch_parallel_G_on_G, of at most a node, with the rest on the first G. Then fewer devices, which is what a network on
+/// slow links may come to: data_parallel_on_N, the first N = 1, 2, 4, ..., and data_parallel_on_N_from_D, of each kind of several the most
+/// neighbours, N, from a device D that is a multiple of N. All are legal on the devices of `p`; they need neither be in its space nor fit its memory.
+/// Complexity: O(operators) for each.
 [[nodiscard]] std::vector<space::named_strategy> expert_starts(parallelization const& p);
 inline std::vector<space::named_strategy> parallelization::named_starts() const {
     std::vector<space::named_strategy> out;

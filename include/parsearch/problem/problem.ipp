@@ -76,6 +76,9 @@ PARSEARCH_INLINE std::vector<space::named_strategy> expert_starts(parallelizatio
             add(text("column_wise_tables_", degree), column_wise_tables(p, degree));
         for (auto const degree : {of_node, 2 * of_node})
             if (degree > 1 && node.size() % degree == 0) add(text("column_wise_tables_", degree, "_everywhere"), column_wise_tables(p, degree, true));
+        for (std::size_t degree = 1; degree <= per_node && per_node % degree == 0; degree *= 2) // where the network between nodes is slow
+            add(text("column_wise_tables_", degree, "_on_", per_node),
+                space::column_wise_tables(p.graph(), per_node, degree, false, p.space().options().uneven));
     }
     if (space::has_large_branches(p.graph()))
         for (std::size_t group = 1; group < node.size() && node.size() % group == 0; group *= 2) {
