@@ -43,7 +43,7 @@ inline fabric::network fixed_network(cell const& c, std::uint64_t seed) {
     if (c.wiring == "ideal switch") return ideal_switch_of(c);
     if (c.wiring == "fully connected")
         return fabric::with_rings(fabric::fully_connected(c.servers, interface_of(c.degree * c.gbps / (c.servers - 1)))); // as much per server
-    auto const direct = fabric::random_regular(c.servers, c.degree, seed, interface_of(c.gbps));
+    auto const direct = fabric::random_links(c.servers, c.degree, seed, interface_of(c.gbps));
     if (c.wiring == "random") return fabric::with_rings(direct);
     ps::link_description const link{fabric::fat_tree_rate_of_similar_price(direct), direct.links.front().each.latency};
     if (c.wiring == "fat tree") return fabric::fat_tree(c.servers, link);

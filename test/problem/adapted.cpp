@@ -11,13 +11,17 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/core/random.hpp>
+#include <parsearch/cost/roofline.hpp>
 #include <parsearch/graph/vector_graph.hpp>
+#include <parsearch/models/mlp.hpp>
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/problem/replanning.hpp>
 #include <parsearch/search/kernel/starts.hpp>
+#include <parsearch/topology/nodes.hpp>
 
 #include "support/plain_topology.hpp"
 #include "support/random_problem.hpp"
+#include "support/refusal.hpp"
 #include "support/sanitized.hpp"
 
 using namespace parsearch;
@@ -101,6 +105,14 @@ TEST_CASE("adapted: after devices are lost each operator is where most of it was
         auto const back = adapted(to, found.strategy, from);
         REQUIRE(back.other_splits == 0);
     }
+}
+
+TEST_CASE("adapted: devices of other names are one each") {
+    auto const cluster = topology::nodes({.count = 1, .gpus_per_node = 4, .device = topology::h100_sxm});
+    auto const p = make_problem(models::mlp({}), cluster, cost::roofline{cluster});
+    CHECK(support::refusal([&] { return device_numbers(p, p, [](std::uint32_t d) { return d / 2; }).size(); }) ==
+          "device_numbers: device 1 is called as one before it, that of number 0 in the other problem: must be one each");
+    CHECK(device_numbers(p, p, [](std::uint32_t d) { return 3 - d; }) == std::vector<std::int32_t>{3, 2, 1, 0});
 }
 
 TEST_CASE("adapted: operators that are new have what is nearest to data parallelism") {

@@ -782,6 +782,8 @@ TEST_CASE("delta_simulator: a proposal is ended before the next, and nothing is 
     CHECK(commit() == "delta_simulator: commit without a proposal: propose must come first");
     REQUIRE(simulator.propose(wanted, infinite));
     CHECK(propose() == "delta_simulator: propose while a proposal is open: commit or roll_back must end it first");
+    CHECK(support::refusal([&] { return simulator(support::all_on_first(g)); }) ==
+          "delta_simulator: a strategy while a proposal is open: commit or roll_back must end it first");
     simulator.commit();
     CHECK(commit() == "delta_simulator: commit without a proposal: propose must come first");
     simulator.roll_back();                              // nothing to drop

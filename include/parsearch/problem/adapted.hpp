@@ -22,7 +22,8 @@ struct adapted_strategy {
     std::uint64_t moved_shards = 0; ///< of the others: shards on another device than before
 };
 
-/// The number in `to` of each device of `from`, which is there the one of handle `name(handle)`; -1 where there is none. Complexity: O(devices).
+/// The number in `to` of each device of `from`, which is there the one of handle `name(handle)`; -1 where there is none. Throws `invalid_input` where
+/// two are called alike. Complexity: O(devices).
 template <class Operator, class Device, class OtherOperator, class OtherDevice, class Name = std::identity>
 [[nodiscard]] std::vector<std::int32_t> device_numbers(parallelization_of<Operator, Device> const& from,
                                                        parallelization_of<OtherOperator, OtherDevice> const& to, Name const& name = {}) {
@@ -33,9 +34,16 @@ template <class Operator, class Device, class OtherOperator, class OtherDevice, 
     std::unordered_map<OtherDevice, std::int32_t> number;
     for (std::size_t d = 0; d < to.topology().size(); ++d) number.emplace(to.device(d), static_cast<std::int32_t>(d));
     std::vector<std::int32_t> out;
+    std::vector<bool> taken(number.size(), false);
     for (std::size_t d = 0; d < from.topology().size(); ++d) {
         auto const at = number.find(std::invoke(name, from.device(d)));
         out.push_back(at == number.end() ? -1 : at->second);
+        if (at == number.end()) continue;
+        auto const there = static_cast<std::size_t>(at->second);
+        if (taken[there])
+            throw invalid_input("device_numbers: device ", d, said_of_handle(from.device(d)), " is called as one before it, that of number ", there,
+                                said_of_handle(to.device(there)), " in the other problem: must be one each");
+        taken[there] = true;
     }
     return out;
 }

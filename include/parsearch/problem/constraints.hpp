@@ -47,15 +47,18 @@ template <class Operator, class Device> class constraints {
     /// an operator is pinned several times it has one of these.
     constraints& pin(Operator op, std::string how) { return add(rule{std::move(op), {}, std::move(how), {}, true}); }
     constraints& pin(Operator op, space::configuration c) { return add(rule{std::move(op), {}, {}, std::move(c), true}); }
-    /// The same of every operator of which `which` is true; there must be some.
+    /// The same of every operator of which `which` is true; there must be some. Throws `invalid_input` where `which` is empty.
     constraints& pin(std::function<bool(Operator const&, ops::operation const&)> which, std::string how) {
+        if (!which) throw invalid_input("constraints: the predicate of a pin to '", how, "' is an empty function: must be one that can be called");
         return add(rule{{}, std::move(which), std::move(how), {}, true});
     }
     /// `op` is not split so, and where `how` says a placement not placed so.
     constraints& forbid(Operator op, std::string how) { return add(rule{std::move(op), {}, std::move(how), {}, false}); }
     constraints& forbid(Operator op, space::configuration c) { return add(rule{std::move(op), {}, {}, std::move(c), false}); }
-    /// No operator has a configuration of which `which` is true: asked of each of an operator's configurations, as `space_options::admits`.
+    /// No operator has a configuration of which `which` is true: asked of each of an operator's configurations, as `space_options::admits`. Throws
+    /// `invalid_input` where `which` is empty.
     constraints& forbid(std::function<bool(Operator const&, ops::operation const&, space::configuration const&)> which) {
+        if (!which) throw invalid_input("constraints: the predicate of a forbid is an empty function: must be one that can be called");
         forbidden_.push_back(std::move(which));
         return *this;
     }

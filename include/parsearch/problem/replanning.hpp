@@ -73,7 +73,6 @@ class replanning {
         /// As that of the delta simulator: `s` becomes current where there is none.
         [[nodiscard]] picoseconds operator()(space::flat_strategy const& s) {
             if (now_.empty()) return reset(s);
-            restore();
             return with(simulator_(s), iterations_.share(moves_(s).time.count()));
         }
         picoseconds reset(space::flat_strategy const& s);

@@ -48,7 +48,7 @@ class delta_simulator {
     /// Makes `s` current and answers its cost, as `simulator` does.
     /// Throws `invalid_input` naming operator, value and rule where a configuration does not fit its operator or the topology.
     template <Strategy<space::configuration> S> picoseconds reset(S const& s) { return reset_flat(space::flat(s, work_->graph.size())); }
-    /// The cost of `s`; the current strategy stays. Where there is none, `s` becomes current. Throws as `reset` does.
+    /// The cost of `s`; the current strategy stays. Where there is none, `s` becomes current. Throws as `reset` does, and while a proposal is open.
     template <Strategy<space::configuration> S> picoseconds operator()(S const& s) { return cost(space::flat(s, work_->graph.size())); }
 
     /// The cost with `changes`, one after the other, applied to the current strategy, or nothing where it is above `bound`: the

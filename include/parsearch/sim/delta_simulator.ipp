@@ -63,6 +63,7 @@ class delta_simulator::body {
     /// The cost of `s`; the current strategy stays. Where there is none, `s` becomes current. Throws as `reset` does.
     picoseconds operator()(space::flat_strategy const& s) {
         if (!has_strategy_) return reset(s);
+        if (open_) throw invalid_input("delta_simulator: a strategy while a proposal is open: commit or roll_back must end it first");
         auto const cost = price(s);
         roll_back();
         return cost;

@@ -37,7 +37,8 @@ TEST_CASE("usual starts: a switch, a random network, a fat tree that costs as mu
     CHECK(fabric::usual_starts(16, 4, {100_Gbps, {}}).size() == 3);
     CHECK(fabric::usual_starts(16, 4, {1_Gbps, {}}).size() == 2); // no price
     CHECK(fabric::usual_starts(4, 1, {100_Gbps, {}}).size() == 1);
-    CHECK(fabric::usual_starts(4, 4, {100_Gbps, {}}).size() == 1);
+    CHECK(fabric::usual_starts(4, 4, {100_Gbps, {}}).size() == 3); // link beside link
+    CHECK(fabric::usual_starts(2, 4, {100_Gbps, {}}).size() == 1);
     CHECK(support::refusal([&] { return fabric::usual_starts(0, 4, {100_Gbps, {}}).size(); }) != "");
     CHECK(support::refusal([&] {
               return fabric::usual_starts(4, 0, {100_Gbps, {}}).size();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -48,6 +49,33 @@ TEST_CASE("random regular networks: every one of four servers and degree 2 as of
         ++apart[6 - sum];
     }
     for (std::size_t v = 1; v < 4; ++v) CHECK(std::abs(apart[v] - 1000) < 130); // five standard deviations
+}
+
+TEST_CASE("random links: every pair about as often, where there are more interfaces than other servers") {
+    for (std::uint32_t servers = 3; servers < 9; ++servers)
+        for (std::uint32_t degree = 2; degree < 30; ++degree) {
+            CAPTURE(servers);
+            CAPTURE(degree);
+            auto const n = random_links(servers, degree, 5, cable);
+            CHECK(n.links == random_links(servers, degree, 5, cable).links);
+            std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> pairs;
+            std::vector<std::uint32_t> degrees(servers, 0);
+            for (auto const& l : n.links) {
+                ++pairs[std::minmax(l.a, l.b)];
+                ++degrees[l.a];
+                ++degrees[l.b];
+            }
+            auto const short_by_one = static_cast<std::uint32_t>(std::ranges::count(degrees, degree - 1));
+            CHECK(short_by_one == servers * degree % 2);
+            CHECK(std::ranges::count(degrees, degree) + short_by_one == servers);
+            if (degree < servers) continue;
+            for (auto const& [pair, count] : pairs) {
+                CHECK(count >= degree / (servers - 1));
+                CHECK(count <= degree / (servers - 1) + 1);
+            }
+            CHECK(pairs.size() == servers * (servers - 1) / 2);
+        }
+    CHECK(random_links(2, 3, 1, cable).links.size() == 3);
 }
 
 TEST_CASE("random regular networks: the same for the same seed, large ones, mistakes") {

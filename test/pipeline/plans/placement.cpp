@@ -269,7 +269,7 @@ TEST_CASE("place: plans with stages and shared states, where nothing else fits t
     CHECK(!placed[0].plan.how.plain());
     // Strategies alone do not fit.
     CHECK(refusal([&] { return place(jobs, keep).size(); }) ==
-          "place: 2 jobs on 16 devices: there are no numbers of devices among their counts with which all fit");
+          "place: job 'llama' has no plan that fits the memory and keeps the constraints, by number of devices: 8");
 }
 
 TEST_CASE("place: jobs whose constraints want several devices have no fewer, and parameters of alike names stay apart") {
@@ -431,12 +431,12 @@ TEST_CASE("place: what is wrong is refused") {
     CHECK(wrong({{"a", of_two(2)}, {"b", of_two(1)}}) ==
           "place: job 'b' has simulation option replicas 1, job 'a' 2: jobs on one cluster must have the same");
     CHECK(wrong({{"a", made(2)}, {"b", made(2)}, {"c", made(2)}}) ==
-          "place: 3 jobs on 2 devices: there are no numbers of devices among their counts with which all fit");
+          "place: 3 jobs need 3 devices by the fewest of their counts on which they fit: there are 2");
     CHECK(wrong({{"a", made(2, {.discipline = sim::discipline::in_order})}}) == "place: job 'a' has discipline in_order: must be fifo");
     auto small = support::mesh(2);
     for (auto& d : small.device) d.memory = 100;
     CHECK(wrong({{"a", make_problem(layers(1), small, equal_devices{})}}) ==
-          "place: 1 jobs on 2 devices: there are no numbers of devices among their counts with which all fit");
+          "place: job 'a' has no plan that fits the memory and keeps the constraints, by number of devices: 1, 2");
     auto const together = [](std::vector<job> const& jobs, std::size_t plans) {
         std::vector<pipeline_plan> const all(plans, pipeline_plan{unpipelined(jobs.front().problem.graph()), data_parallel(jobs.front().problem, 1)});
         return refusal([&] { return time_together(jobs, all).size(); });
@@ -444,5 +444,21 @@ TEST_CASE("place: what is wrong is refused") {
     CHECK(together({{"a", made(2)}}, 1) == "time_together: job 'a' has no devices: 'now' must name one at least");
     CHECK(together({{"a", made(2), 1, {}, {1}}}, 2) == "time_together: 2 plans of 1 jobs: must be one each");
     CHECK(together({{"a", made(2), 1, {}, {1}}, {"a", made(2)}}, 2) == "time_together: jobs number 0 and 1 are both named 'a'");
-    CHECK(wrong({{"a", made(2), 1, {3}}}) == "device_front: 3 devices: must be from 1 to the 2 of the problem");
+    CHECK(wrong({{"a", made(2), 1, {3}}}) == "place: job 'a': device_front: 3 devices: must be from 1 to the 2 of the problem");
+    // What a search answers wrong is said with the job.
+    std::vector<job> const one{{"a", made(2)}};
+    CHECK(refusal([&] { return place(one, [](parallelization const&, space::flat_strategy const&) { return space::flat_strategy{}; }).size(); }) ==
+          "place: job 'a': device_front: the search on 1 device: a strategy of 0 configurations: the graph has 2 operators, must be one each");
+    std::vector<job> const there{{"a", made(2), 1, {}, {1}}};
+    std::vector<pipeline_plan> const none(1);
+    CHECK(refusal([&] { return time_together(there, none).size(); }).starts_with("time_together: job 'a': "));
+}
+
+TEST_CASE("place: a job that has some number of devices may keep as many") {
+    auto const topology = nodes_of_two(8, 1000);
+    auto const big = make_problem(layers(8, 630), topology, equal_devices{}, {.space = {.uneven = true}});
+    std::vector<job> const jobs{{"big", big, 100, {}, {0, 1, 2, 3, 4, 5, 6}}, {"small", make_problem(layers(1), topology, equal_devices{}), 1, {1}}};
+    auto const placed = place(jobs, keep);
+    CHECK(placed[0].devices.size() == 7);
+    CHECK(placed[1].devices == std::vector<std::size_t>{7});
 }

@@ -448,14 +448,15 @@ TEST_CASE("plan_change: what is wrong is refused") {
           ps::text("adapted: a plan with stages of a problem of ", p.size(), " operators, for one with others: must be the same"));
     auto bad = plan;
     bad.devices = {0, 1, 2, 4};
-    CHECK(support::refusal([&] { return adapted(p, bad, p).has_value(); }) == "a plan on device number 4: the problem has 4");
+    CHECK(support::refusal([&] { return adapted(p, bad, p).has_value(); }) == "adapted: the plan before: is on device number 4: the problem has 4");
     bad.devices = {0, 2, 1};
-    CHECK(support::refusal([&] { return adapted(p, bad, p).has_value(); }) == "a plan on device number 1 behind 2: must be ascending");
+    CHECK(support::refusal([&] { return adapted(p, bad, p).has_value(); }) ==
+          "adapted: the plan before: is on device number 1 behind 2: must be ascending");
     pipeline::plan_change const change(p, plan, p, 1);
     bad.devices = {};
     bad.plan.strategy.pop_back();
-    CHECK(support::refusal([&] { return change.to(bad).bytes; }) ==
-          ps::text("a plan with a strategy of ", p.size() - 1, " configurations: the graph has ", p.size(), " operators"));
+    CHECK(support::refusal([&] { return change.to(bad).bytes; }) == ps::text("plan_change: the plan to change to: has a strategy of ", p.size() - 1,
+                                                                             " configurations: the graph has ", p.size(), " operators"));
     auto const two_nodes = ps::topology::nodes({.count = 2, .gpus_per_node = 4, .device = ps::topology::h100_sxm});
     auto const one_of_two = ps::make_problem(small_gpt(), two_nodes, ps::cost::roofline{two_nodes}, {.simulation = {.replicas = 2}});
     CHECK(support::refusal([&] { return pipeline::plan_change(p, plan, one_of_two, 1).start().devices.size(); }) ==

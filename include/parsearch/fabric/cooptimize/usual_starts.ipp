@@ -15,8 +15,8 @@ PARSEARCH_INLINE std::vector<start_fabric> usual_starts(std::uint32_t servers, s
                                                         std::uint64_t seed) {
     if (degree < 1) throw invalid_input("usual starts: degree is 0: a server must have an interface at least");
     std::vector<start_fabric> out{{ideal_switch(servers, {{degree * interface.rate.bytes_per_second}, interface.latency}), false}};
-    if (degree < 2 || degree >= servers) return out;
-    auto const direct = random_regular(servers, degree, seed, interface);
+    if (degree < 2 || servers < 3) return out;
+    auto const direct = random_links(servers, degree, seed, interface);
     out.push_back({with_rings(direct, {.seed = seed})});
     link_description up{{}, interface.latency};
     try {

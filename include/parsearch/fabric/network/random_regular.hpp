@@ -20,6 +20,10 @@ namespace parsearch::fabric {
 /// that breaks the rules. Complexity: O(servers * degree), for a degree of 2 times sqrt(servers).
 [[nodiscard]] network random_regular(std::uint32_t servers, std::uint32_t degree, std::uint64_t seed, link_description const& link);
 
+/// The same with any degree: where it is that of the servers or more, all pairs are joined, as often as interfaces reach, and those left as above, or
+/// where one is left with the server half way round. Throws `invalid_input` as above but for that.
+[[nodiscard]] network random_links(std::uint32_t servers, std::uint32_t degree, std::uint64_t seed, link_description const& link);
+
 } // namespace parsearch::fabric
 
 #ifndef PARSEARCH_COMPILED

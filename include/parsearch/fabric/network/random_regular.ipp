@@ -59,4 +59,20 @@ PARSEARCH_INLINE network random_regular(std::uint32_t servers, std::uint32_t deg
     return out;
 }
 
+PARSEARCH_INLINE network random_links(std::uint32_t servers, std::uint32_t degree, std::uint64_t seed, link_description const& link) {
+    if (servers < 2 || degree < servers) return random_regular(servers, degree, seed, link);
+    auto out = random_regular(servers, servers - 1, seed, link);
+    auto const once = out.links;
+    auto left = degree - (servers - 1);
+    for (; left >= servers - 1; left -= servers - 1) out.links.insert(out.links.end(), once.begin(), once.end());
+    if (left > 1) {
+        auto const more = random_regular(servers, left, seed, link).links;
+        out.links.insert(out.links.end(), more.begin(), more.end());
+    } else if (left == 1) {
+        for (std::uint32_t s = 0; s < servers / 2; ++s) out.links.push_back({s, s + servers / 2, link});
+    }
+    out.name = text("random, degree ", degree);
+    return out;
+}
+
 } // namespace parsearch::fabric

@@ -12,7 +12,7 @@
 namespace parsearch::fabric {
 
 /// A finder that wires servers of `degree` interfaces for a demand in several ways: as `topology_finder` has it, by all steps instead of the
-/// geometric sequence, with all interfaces for rings, by bytes alone, as TopoOpt's code does, and at random (`random_regular`, with the rings that
+/// geometric sequence, with all interfaces for rings, by bytes alone, as TopoOpt's code does, and at random (`random_links`, with the rings that
 /// `disjoint_rings` finds): ways between any two servers are shortest there. Each wiring comes once. Throws as `topology_finder`.
 struct wirings {
     std::uint32_t degree = 0;

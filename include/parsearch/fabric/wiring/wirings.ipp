@@ -25,7 +25,7 @@ PARSEARCH_INLINE std::vector<network> wirings::operator()(demand const& d) const
         if (d.servers() <= 256 && degree <= 4) add({.steps = step_choice::exhaustive});
     }
     if (d.point_to_point_bytes() > 0) add({.pairs = pair_weight::bytes});
-    if (degree > 2 && degree < d.servers()) add_network(with_rings(random_regular(d.servers(), degree, seed, link), {.seed = seed}));
+    if (degree > 2 && d.servers() > 2) add_network(with_rings(random_links(d.servers(), degree, seed, link), {.seed = seed}));
     return out;
 }
 

@@ -28,7 +28,8 @@ concept search_of = std::is_invocable_r_v<S, F const&, parallelization const&, S
                     std::is_invocable_r_v<S, F const&, parallelization const&, S const&, double>;
 } // namespace detail
 
-/// A search as schedulers call it: answers a plan of a problem, or a strategy, from a start. Any search will do:
+/// A search as schedulers call it: answers a plan of a problem, or a strategy, from a start. Any search will do; of lambdas say the types of the
+/// parameters, which tell the two apart:
 ///
 ///     job_search const plans = [](parallelization const& p, pipeline_plan const& start, double effort) {
 ///         std::mt19937_64 rng{1};
@@ -87,7 +88,7 @@ struct job {
     std::string name;
     parallelization problem;           ///< on all devices of the cluster
     double weight = 1;                 ///< of its time in the sum that is to be least: steps to do, or what a second costs
-    std::vector<std::size_t> counts{}; ///< of devices that it may have, ascending; none: 1, 2, 4, ... as constraints allow, and all
+    std::vector<std::size_t> counts{}; ///< of devices that it may have, ascending; none: 1, 2, 4, ... as constraints allow, as many as now, and all
     std::vector<std::size_t> now{};    ///< devices that it has, ascending: it keeps them where it gets as many; none: it has none
 };
 
@@ -119,20 +120,21 @@ void share_links(std::span<job_there> jobs, topology::dense_topology const& clus
 [[nodiscard]] std::string difference(topology::dense_topology const& a, topology::dense_topology const& b);
 } // namespace detail
 
-/// What jobs do to each other that have devices already: the plan of each, on those that it has (`job::now`), alone and with all others. A plan may
-/// need more memory than there is. Throws `invalid_input` where jobs are none for `place`, one has no devices, plans are not one for each, and as
-/// `on_devices` and the simulators. Complexity: a simulation of each, and of all tasks of jobs that share links.
+/// What jobs do to each other that have devices already: the plan of each, on those that it has (`job::now`), alone and with all others, one step of
+/// each. A short step that ends before the long one of another sends anything meets nothing of it. A plan may need more memory than there is. Throws
+/// `invalid_input` where jobs are none for `place`, one has no devices, plans are not one for each, and as `on_devices` and the simulators.
+/// Complexity: a simulation of each, and of all tasks of jobs that share links.
 [[nodiscard]] std::vector<placed_job> time_together(std::span<job const> jobs, std::span<pipeline_plan const> plans);
 
 /// The divisions that `place` simulates at most.
 inline constexpr std::size_t most_divisions = 32;
 
-/// Which devices each of `jobs` gets, and how it runs there, so that `goal` is least of the times `together`. Divisions of the devices among the
-/// jobs' `counts` are simulated with the links that jobs share, in order of what the goal is on the fronts (`device_front`), where none are shared,
-/// until the next is no better even so, or `most_divisions` were; of equal ones first where the sum is least, and most devices are left. In each,
-/// jobs that get as many devices as they have keep these; then the largest takes its devices first, neighbours where there are. Where a plan takes
-/// another time there than on those of the front, `search` is called again. All problems are of one cluster. Each is simulated with its own oracle
-/// and options.
+/// Which devices each of `jobs` gets, and how it runs there, so that `goal` is least of the times `together`, in which each makes one step. Divisions
+/// of the devices among the jobs' `counts` are simulated with the links that jobs share, in order of what the goal is on the fronts
+/// (`device_front`), where none are shared, until the next is no better even so, or `most_divisions` were; of equal ones first where the sum is
+/// least, and most devices are left. In each, jobs that get as many devices as they have keep these; then the largest takes its devices first,
+/// neighbours where there are. Where a plan takes another time there than on those of the front, `search` is called again. All problems are of one
+/// cluster: with the same devices, by kind, node, memory and links, whatever they are called. Each is simulated with its own oracle and options.
 ///
 ///     auto const placed = place({{{"big", big}, {"small", small, 0.5}}}, search);
 ///

@@ -63,7 +63,11 @@ PARSEARCH_INLINE std::vector<front_point> device_front(parallelization const& pr
         };
         for (auto& s : part->starts()) take({.how = unpipelined(part->graph()), .strategy = std::move(s)});
         if (!out.empty() && !out.back().plan.strategy.empty()) take(out.back().plan);
-        take(search(*part, best.plan, effort[out.size()]));
+        try {
+            take(search(*part, best.plan, effort[out.size()]));
+        } catch (invalid_input const& e) {
+            throw invalid_input("device_front: the search on ", n, n == 1 ? " device: " : " devices: ", e.what());
+        }
         out.push_back(std::move(best));
     }
     return out;
@@ -238,6 +242,18 @@ PARSEARCH_INLINE std::string difference(topology::dense_topology const& a, topol
     return "kinds of devices, nodes, links or routes";
 }
 
+/// The numbers of devices that a job may have.
+PARSEARCH_INLINE std::vector<std::size_t> counts_of(job const& j) {
+    if (!j.counts.empty()) return j.counts;
+    auto const all = j.problem.topology().size();
+    std::vector<std::size_t> out{all};
+    if (!j.now.empty()) out.push_back(j.now.size());
+    for (std::size_t n = 1; n < all; n *= 2) out.push_back(n);
+    std::ranges::sort(out);
+    out.erase(std::ranges::unique(out).begin(), out.end());
+    return out;
+}
+
 /// Throws `invalid_input`, in the name of `who`, where the jobs can not be on one cluster: see `place`.
 PARSEARCH_INLINE void require_one_cluster(std::string_view who, std::span<job const> jobs) {
     if (jobs.empty()) throw invalid_input(who, ": no jobs: there must be one at least");
@@ -284,9 +300,13 @@ PARSEARCH_INLINE std::vector<placed_job> time_together(std::span<job const> jobs
     std::vector<detail::job_there> there;
     for (std::size_t n = 0; n < jobs.size(); ++n) {
         if (jobs[n].now.empty()) throw invalid_input("time_together: job '", jobs[n].name, "' has no devices: 'now' must name one at least");
-        auto part = on_devices(jobs[n].problem, jobs[n].now);
-        auto const alone = plan_simulator(part).simulate(plans[n]);
-        there.push_back({{.devices = jobs[n].now, .plan = plans[n], .alone = alone}, std::move(part)});
+        try {
+            auto part = on_devices(jobs[n].problem, jobs[n].now);
+            auto const alone = plan_simulator(part).simulate(plans[n]);
+            there.push_back({{.devices = jobs[n].now, .plan = plans[n], .alone = alone}, std::move(part)});
+        } catch (invalid_input const& e) {
+            throw invalid_input("time_together: job '", jobs[n].name, "': ", e.what());
+        }
     }
     detail::share_links(there, jobs.front().problem.topology());
     std::vector<placed_job> out;
@@ -298,12 +318,26 @@ PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_se
     detail::require_one_cluster("place", jobs);
     auto const& topology = jobs.front().problem.topology();
     std::vector<std::vector<front_point>> fronts;
+    std::size_t fewest = 0; // devices with which something of each fits
     for (auto const& j : jobs) {
-        auto counts = j.counts;
-        for (std::size_t n = 1; j.counts.empty() && n < topology.size(); n *= 2) counts.push_back(n);
-        if (j.counts.empty()) counts.push_back(topology.size());
-        fronts.push_back(device_front(j.problem, counts, search));
+        auto const counts = detail::counts_of(j);
+        try {
+            fronts.push_back(device_front(j.problem, counts, search));
+        } catch (invalid_input const& e) {
+            throw invalid_input("place: job '", j.name, "': ", e.what());
+        }
+        auto const fits = std::ranges::find_if(fronts.back(), [](auto const& p) { return p.cost < cost_traits<picoseconds>::infinity(); });
+        if (fits == fronts.back().end()) {
+            std::string tried;
+            for (auto const n : counts) tried += text(tried.empty() ? "" : ", ", n);
+            throw invalid_input("place: job '", j.name,
+                                "' has no plan that fits the memory and keeps the constraints, by number of devices: ", tried);
+        }
+        fewest += fits->devices.size();
     }
+    if (fewest > topology.size())
+        throw invalid_input("place: ", jobs.size(), " jobs need ", fewest, " devices by the fewest of their counts on which they fit: there are ",
+                            topology.size());
     detail::divisions in_order(jobs, fronts, topology.size(), goal);
     std::map<std::pair<std::size_t, std::vector<std::size_t>>, std::optional<detail::job_there>> known; // nothing where none fits
     std::string did_not_fit;
@@ -315,14 +349,20 @@ PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_se
             auto plan = point.plan;
             auto cost = simulate(plan);
             auto const share = static_cast<double>(on.size()) / static_cast<double>(topology.size());
-            if (cost != point.cost || !simulate.fits())
-                if (auto found = search(*part, plan, share); simulate(found) < cost) plan = std::move(found);
+            if (cost != point.cost || !simulate.fits()) {
+                try {
+                    if (auto found = search(*part, plan, share); simulate(found) < cost) plan = std::move(found);
+                } catch (invalid_input const& e) {
+                    throw invalid_input("place: job '", jobs[n].name, "': the search on ", on.size(),
+                                        on.size() == 1 ? " device: " : " devices: ", e.what());
+                }
+            }
             auto const alone = simulate.simulate(plan);
             if (simulate.fits()) at->second = {{.devices = on, .plan = std::move(plan), .alone = alone}, *part};
         }
         if (!at->second)
-            did_not_fit = text("job '", jobs[n].name, "' found nothing that fits on its ", on.size(), " devices from ", on.front(),
-                               ", as it did on others: its counts must be such as fit on any");
+            did_not_fit = text("job '", jobs[n].name, "' has no plan that fits the memory and keeps the constraints on its devices from number ",
+                               on.front(), " to ", on.back(), ", as it has on others: its counts must be such as have one on any");
         return at->second;
     };
     auto const place_all = [&](std::vector<std::size_t> const& points) -> std::vector<detail::job_there> {
@@ -360,10 +400,7 @@ PARSEARCH_INLINE std::vector<placed_job> place(std::span<job const> jobs, job_se
         best.clear();
         for (auto const& j : there) best.push_back(j.placed);
     }
-    if (best.empty() && !did_not_fit.empty()) throw invalid_input("place: ", did_not_fit);
-    if (best.empty())
-        throw invalid_input("place: ", jobs.size(), " jobs on ", topology.size(),
-                            " devices: there are no numbers of devices among their counts with which all fit");
+    if (best.empty()) throw invalid_input("place: ", did_not_fit); // with fewest devices there is a division
     return best;
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,8 +25,8 @@
 namespace parsearch::pipeline {
 
 namespace detail {
-/// Throws `invalid_input` where the plan has another number of operators than `problem`, or is on devices that are none of it.
-void validate(parallelization const& problem, placed_plan const& plan);
+/// Throws `invalid_input` that begins with `who` where the plan has another number of operators than `problem`, or is on devices that are none of it.
+void validate(std::string_view who, parallelization const& problem, placed_plan const& plan);
 /// The new number of each device of a plan, which has `device_now` of those before, or -1; of one that is gone that of a new device between its
 /// neighbours, where there is one.
 [[nodiscard]] std::vector<std::int32_t> with_new_devices(std::span<std::size_t const> before, std::span<std::int32_t const> device_now,
@@ -52,7 +53,7 @@ template <class Operator, class Device, class OtherDevice, class Name = std::ide
     bool same = from.size() == to.size();
     for (std::size_t op = 0; same && op < from.size(); ++op) same = from.handle(op) == to.handle(op);
     if (!same) throw invalid_input("adapted: a plan with stages of a problem of ", from.size(), " operators, for one with others: must be the same");
-    detail::validate(from, plan);
+    detail::validate("adapted: the plan before", from, plan);
     if (!plan.plan.tensor_parallel.empty() || !plan.plan.how.runs_once())
         return detail::smaller_groups(plan, from, to, device_numbers(from, to, name));
     auto out = plan.plan;

@@ -13,16 +13,16 @@ namespace parsearch::pipeline {
 
 namespace detail {
 
-PARSEARCH_INLINE void validate(parallelization const& problem, placed_plan const& plan) {
+PARSEARCH_INLINE void validate(std::string_view who, parallelization const& problem, placed_plan const& plan) {
     auto const& g = problem.graph();
     if (plan.plan.strategy.size() != g.size())
-        throw invalid_input("a plan with a strategy of ", plan.plan.strategy.size(), " configurations: the graph has ", g.size(), " operators");
+        throw invalid_input(who, ": has a strategy of ", plan.plan.strategy.size(), " configurations: the graph has ", g.size(), " operators");
     pipeline::validate(plan.plan.how, g);
     auto const all = problem.topology().size();
     for (std::size_t n = 0; n < plan.devices.size(); ++n) {
-        if (plan.devices[n] >= all) throw invalid_input("a plan on device number ", plan.devices[n], ": the problem has ", all);
+        if (plan.devices[n] >= all) throw invalid_input(who, ": is on device number ", plan.devices[n], ": the problem has ", all);
         if (n > 0 && plan.devices[n] <= plan.devices[n - 1])
-            throw invalid_input("a plan on device number ", plan.devices[n], " behind ", plan.devices[n - 1], ": must be ascending");
+            throw invalid_input(who, ": is on device number ", plan.devices[n], " behind ", plan.devices[n - 1], ": must be ascending");
     }
 }
 
@@ -144,7 +144,7 @@ PARSEARCH_INLINE state_layout states_of(placed_plan const& plan) {
 }
 
 PARSEARCH_INLINE moved_states plan_change::to(placed_plan const& plan) const {
-    detail::validate(to_, plan);
+    detail::validate("plan_change: the plan to change to", to_, plan);
     auto moves = *moves_;
     return moves(states_of(plan), plan.plan.how.stages > 1 ? std::span<std::uint32_t const>(plan.plan.how.stage) : std::span<std::uint32_t const>());
 }
