@@ -52,6 +52,7 @@ constexpr std::string_view examples_and_codes =
   plan --model zoo:gpt --cluster 2x4xv100 --explain 'block{1..12}.attention'
   plan --model zoo:gpt --cluster 2x4xv100 --pin 'block{1..12}.attention=s2 heads4' --forbid logits=o8
   plan --model zoo:gpt --cluster 1x8xh100 --search none --start tensor_parallel_8 --out plan-gpt --export jax
+  plan --model zoo:dlrm,batch=16384 --cluster 16x1xa100 --search none --measures dlrm16.json
   plan --list models; plan --list gpt; plan --list fabrics; plan --list torus
 
 Files in DIR:
@@ -205,8 +206,8 @@ void add_general(CLI::App& app, raw_command& raw) {
         text(raw.asked.profile), "none");
     tools::add_text(app, "--rerun", input, "FILE",
                     "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
-                    "only --out, --export, --diff, --explain, --failures, --quiet, --memory and, where the files have moved, --model, --cluster, "
-                    "--profile and --rules go with it",
+                    "only --out, --export, --measures, --diff, --explain, --failures, --quiet, --memory and, where the files have moved, --model, "
+                    "--cluster, --profile and --rules go with it",
                     text(raw.rerun));
     tools::add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start",
                     text(raw.search), "portfolio");
@@ -305,6 +306,13 @@ void add_general(CLI::App& app, raw_command& raw) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->type_name("NAME[=FILE]")
         ->group(output);
+    tools::add_text(
+        app, "--measures", output, "FILE",
+        "writes the times of the model's operators at every split, as FlexNet (TopoOpt) reads measures; --profile reads them, too [no file]",
+        [&raw](std::string const& s) {
+            if (s.empty()) throw ps::invalid_input("--measures is empty: must be FILE");
+            raw.asked.measures = s;
+        });
     app.add_flag("--failures", raw.asked.failures,
                  "of a fabric: how much longer the plan takes when any one wire has failed, and whether servers are cut off then, as far as it is "
                  "known after --time")
@@ -358,6 +366,12 @@ std::string fabric_cluster(raw_command const& raw) {
 void require_fabric(request const& asked) {
     if (asked.failures && !asked.cluster.starts_with(ps::io::fabric_prefix))
         throw ps::invalid_input("--failures is given, but cluster ", asked.cluster, " is no fabric, whose wires may fail: say --fabric");
+}
+
+// Throws invalid_input where passes that nobody plans are to be timed.
+void require_training(request const& asked) {
+    if (!asked.measures.empty() && !asked.simulation.training)
+        throw ps::invalid_input("--measures ", asked.measures, " is given, but inference is planned: FlexNet measures forward and backward");
 }
 
 } // namespace
@@ -421,8 +435,8 @@ command read_command_line(int argc, char const* const* argv) {
         asked.model += ",constants=" + raw.constants;
     }
     if (!raw.rerun.empty()) {
-        static std::set<std::string> const allowed{"rerun",   "out",     "export", "quiet", "memory",  "model",
-                                                   "cluster", "profile", "rules",  "diff",  "explain", "failures"};
+        static std::set<std::string> const allowed{"rerun",   "out",     "export", "measures", "quiet",   "memory",  "model",
+                                                   "cluster", "profile", "rules",  "diff",     "explain", "failures"};
         for (auto const* const option : app.get_options())
             if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name))
                 throw ps::invalid_input("--", name, " is given beside --rerun, which takes it from ", raw.rerun);
@@ -444,6 +458,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.regular = m.regular ? std::optional(m.regular->share) : std::nullopt;
         asked.replicas = m.replicas;
         require_fabric(asked);
+        require_training(asked);
         return {.asked = asked};
     }
     for (auto const& [name, value] : raw.fabric_settings)
@@ -466,6 +481,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.simulation.training = false;
         asked.model = inference_of(asked.model);
     }
+    require_training(asked);
     if (asked.latency) {
         auto const refuse = [](std::string const& what) { throw ps::invalid_input("--latency-limit is given, but ", what); };
         if (asked.simulation.training) refuse("training has none: say --inference");

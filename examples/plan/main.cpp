@@ -17,6 +17,7 @@
 #include "tools/limits.hpp"
 #include "tools/streams.hpp"
 #include "tools/units.hpp"
+#include "measures.hpp"
 #include "output.hpp"
 #include "planner.hpp"
 #include "ranks.hpp"
@@ -42,7 +43,9 @@ int run(plan::command const& command, plan::ranks const& ranks) {
         return ok;
     }
     prepare_folder(asked, given);
+    prepare_measures(asked, given);
     auto made = begin_plan(asked, given, watch.token());
+    auto const measures = asked.measures.empty() ? std::nullopt : std::optional(measures_of(made));
     print_inputs(asked, given, made);
     if (given.to_wire) wire_fabric(asked, given, made, watch.token());
     finish_plan(asked, given, made, watch.token());
@@ -50,11 +53,19 @@ int run(plan::command const& command, plan::ranks const& ranks) {
     auto notes = made.notes;
     std::string unwritten;
     std::vector<std::string> refused;
+    if (measures) {
+        try {
+            write_measures(asked.measures, *measures);
+            for (auto const& loss : measures->losses) notes.push_back(ps::text(asked.measures, ": ", loss));
+        } catch (ps::invalid_input const& e) {
+            refused.emplace_back(e.what());
+        }
+    }
     if (!asked.out.empty()) {
         try {
             auto const written = write_files(asked, given, made);
             notes.insert(notes.end(), written.notes.begin(), written.notes.end());
-            refused = written.refused;
+            refused.insert(refused.end(), written.refused.begin(), written.refused.end());
         } catch (ps::invalid_input const& e) {
             unwritten = e.what();
         }

@@ -12,16 +12,16 @@ namespace plan {
 
 namespace fs = std::filesystem;
 
-output_folder::output_folder(fs::path folder) : folder_(std::move(folder)) {
+output_folder::output_folder(fs::path folder, std::string const& option) : folder_(std::move(folder)) {
     std::error_code made, looked;
     fs::create_directories(folder_, made);
     if (!fs::is_directory(folder_, looked))
-        throw ps::invalid_input("--out ", folder_.string(), ": cannot be made: ",
+        throw ps::invalid_input(option, ' ', folder_.string(), ": cannot be made: ",
                                 made     ? made.message()
                                 : looked ? looked.message()
                                          : "it is no folder");
     auto name = (folder_ / ".plan-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw ps::invalid_input("--out ", folder_.string(), ": cannot be written to: ", std::strerror(errno));
+    if (!mkdtemp(name.data())) throw ps::invalid_input(option, ' ', folder_.string(), ": cannot be written to: ", std::strerror(errno));
     mine_ = name;
 }
 

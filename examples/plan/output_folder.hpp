@@ -18,8 +18,8 @@ namespace plan {
 // written, in that order: a run that fails or is killed before leaves the files of an earlier one as they are.
 class output_folder {
   public:
-    // Makes both folders. Throws invalid_input where it cannot.
-    explicit output_folder(std::filesystem::path folder);
+    // Makes both folders. Throws invalid_input where it cannot, naming `option`, which asked for the folder.
+    explicit output_folder(std::filesystem::path folder, std::string const& option = "--out");
     output_folder(output_folder const&) = delete;
     output_folder& operator=(output_folder const&) = delete;
     ~output_folder(); // what is not moved is removed

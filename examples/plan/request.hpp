@@ -55,6 +55,7 @@ struct request {
     std::optional<std::chrono::nanoseconds> explain_time{std::chrono::seconds{10}}; // that this may take; nothing: not limited
     std::string out{};                                                              // a folder; empty: no files
     std::vector<wanted_export> exports{};                                           // beside the other files
+    std::string measures{};                                                         // a file of times for FlexNet; empty: none
     bool quiet = false;
     std::optional<std::uint64_t> memory{};       // bytes that the program may take; nothing: not limited
     std::optional<ps::io::run_manifest> rerun{}; // what this run repeats

@@ -8,6 +8,7 @@
 #include <parsearch/io/files/topology_file.ipp>
 #include <parsearch/io/foreign/flexflow_strategy.ipp>
 #include <parsearch/io/foreign/flexnet_measures.ipp>
+#include <parsearch/io/foreign/measure_for_flexnet.ipp>
 #include <parsearch/io/foreign/substitutions.ipp>
 #include <parsearch/io/json/json_reader.ipp>
 #include <parsearch/io/json/json_writer.ipp>

@@ -797,6 +797,44 @@ class Fabrics(Folder):
         self.assertIn("taskgraph.fbuf is not written: FlexNet knows no micro-batches, stages or shared states: --space.pipelines false plans without", error)
         self.assertFalse((self.path / "a" / "taskgraph.fbuf").exists())
 
+    def test_measures_for_flexnet(self):
+        """Times of every operator with a name, at every split; read again they are those that were planned with."""
+        model = "zoo:mlp,features=256,hidden=256*3,classes=256,batch=4096"
+        asked = ["--model", model, "--cluster", "1x8xv100", "--search", "none"]
+        file = self.path / "measures.json"
+        _, notes = plan(*asked, "--measures", file)
+        self.assertIn("measures.json: ", notes)
+        self.assertEqual([f.name for f in self.path.iterdir()], ["measures.json"])
+        written = json.loads(file.read_text())
+        self.assertEqual((written["batch_size"], written["ngpus"]), (4096, 8))
+        said = {(m["name"], m["pc_str"]): m for m in written["measurements"]}
+        self.assertEqual(len(said), len(written["measurements"]))
+        for degree in (1, 2, 4, 8):
+            self.assertEqual(said["Dense_256_256", f"2-1-{degree}"]["mem_req"], 8 * (4096 // degree * 512 + 256 * 257))
+            self.assertIn(("Dense_256_256", f"2-{degree}-1"), said)
+        # A plan with these times costs the same, but for what they do not say.
+        plan(*asked, "--quiet", "--out", self.path / "a", "--measures", self.path / "a" / "m.json")
+        self.check_folder("a", FILES | {"m.json"})
+        self.assertEqual((self.path / "a" / "m.json").read_bytes(), file.read_bytes())
+        self.assertNotIn("m.json", {f["name"] for f in self.load("a", "run.json")["files"]})
+        plan(*asked, "--quiet", "--out", self.path / "b", "--profile", file)
+        first, second = self.load("a", "run.json"), self.load("b", "run.json")
+        self.assertGreater(second["compute"]["exact"], 0.4)
+        self.assertAlmostEqual(second["result"]["cost_ps"] / first["result"]["cost_ps"], 1, delta=0.1)
+        plan("--rerun", self.path / "a" / "run.json", "--measures", self.path / "again.json")
+        self.assertEqual((self.path / "again.json").read_bytes(), file.read_bytes())
+        # Convolutions of one name, and operators without.
+        _, notes = plan("--model", "zoo:vgg,batch=64", "--cluster", "1x2xv100", "--search", "none", "--measures", file)
+        self.assertRegex(notes, r'measures.json: Conv2D_3_3_64 has the times of operator "[^"]+": operator "[^"]+" has this name, too, and other times')
+        for given, said in ((["--measures", ""], "--measures is empty: must be FILE"),
+                            (["--measures", self.path], "is a folder: must be a file"),
+                            (["--measures", self.path / "a" / "run.json" / "m.json"], "cannot be made"),
+                            (["--out", self.path / "a", "--measures", self.path / "a" / "plan.json"], "another file of the plan has this name"),
+                            (["--profile", file, "--measures", file], "is read and would be overwritten"),
+                            (["--inference", "--measures", file], "is given, but inference is planned: FlexNet measures forward and backward")):
+            with self.subTest(given=given):
+                self.assertIn(said, plan(*asked, *given, code=2)[1])
+
     def test_failures(self):
         asked = ["--model", GPT, *self.SERVERS, "--interface", "25Gbps", "--failures", "--quiet", "--out", self.path / "a"]
         for fabric, pipelines in (("torus", False), ("random_regular", True), ("topoopt", False)):
