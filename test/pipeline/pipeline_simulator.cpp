@@ -640,6 +640,49 @@ TEST_CASE("pipeline_simulator: what repeats is scheduled once, and the answer is
     CHECK(few > support::cases(40));
 }
 
+TEST_CASE("pipeline_simulator: one that has seen other pipelines answers as a new one") {
+    int alike = 0, same = 0;
+    auto const checked = on_random(
+        20261401, 300, [](auto& options) { options.overlap = true; },
+        [&](auto const& p, auto& walked, pipeline::pipelining first, space::flat_strategy const& strategy) {
+            if (p.options().synchronisation != sim::synchronisation::all_reduce) return 0;
+            std::mt19937_64 rng(first.stage.size() + first.micro_batches);
+            first.offloaded.clear();
+            std::vector<pipeline::pipelining> plans(6, first);
+            plans[1].order = launch_order::gpipe;
+            plans[2].sharded = sharded_states::optimizer;
+            plans[3].sharded = sharded_states::gradients;
+            plans[3].order = uncut(first.order);
+            plans[4].recompute.assign(first.stages, true);
+            plans[5].order = uncut(first.order);
+            plans[5].offloaded.assign(p.size(), true);
+            std::array const strategies{strategy, random_micro_strategy(rng, walked.micro_batches(first.micro_batches))};
+            std::pair<std::size_t, std::size_t> last{};
+            for (int step = 0; step < 12; ++step) {
+                std::pair const now{ps::uniform_index(rng, plans.size()), ps::uniform_index(rng, 2)};
+                same += step > 0 && now == last;
+                last = now;
+                if (ps::bernoulli(rng, 0.2)) (void)walked.plan_micro_batch(first.micro_batches, strategies[ps::uniform_index(rng, 2)]);
+                auto const& how = plans[now.first];
+                pipeline::pipeline_simulator fresh(p);
+                REQUIRE(walked.simulate(how, strategies[now.second]) == fresh.simulate(how, strategies[now.second]));
+                REQUIRE(walked.memory() == fresh.memory());
+                REQUIRE(walked.scheduled_tasks() == fresh.scheduled_tasks());
+                REQUIRE(walked.all_tasks() == fresh.all_tasks());
+                REQUIRE(walked.traffic() == fresh.traffic());
+                alike += fresh.scheduled_tasks() < fresh.all_tasks();
+                if (ps::bernoulli(rng, 0.5)) continue;
+                REQUIRE(walked.tasks().duration == fresh.tasks().duration);
+                REQUIRE(walked.tasks().predecessors == fresh.tasks().predecessors);
+                REQUIRE(walked.schedule().start == fresh.schedule().start);
+            }
+            return 1;
+        });
+    CHECK(checked > support::cases(100));
+    CHECK(alike > support::cases(50));
+    CHECK(same > support::cases(50));
+}
+
 TEST_CASE("pipeline_simulator: nothing of an earlier pipeline is told after one that was refused, reported, or planned otherwise") {
     auto const problem = ps::make_problem(chain(4), support::mesh(2, 2, 3), unit_oracle{}, {.simulation = {.memory = sim::memory_policy::ignore}});
     pipeline::pipelining const how{.stage = {0, 0, 0, 1, 1}, .stages = 2, .micro_batches = 32, .order = launch_order::zb_h1};

@@ -326,8 +326,8 @@ TEST_CASE("constraints: bounds of ties are below every completion") {
 }
 
 TEST_CASE("constraints: what is wrong is named") {
-    std::function<bool(operator_handle_t<graph::operator_graph> const&, ops::operation const&)> const nothing;
-    CHECK(refusal([&] { return wanted{}.pin(nothing, "s2").left_out(); }) ==
+    std::function<bool(operator_handle_t<graph::operator_graph> const&, ops::operation const&)> const no_predicate;
+    CHECK(refusal([&] { return wanted{}.pin(no_predicate, "s2").left_out(); }) ==
           "constraints: the predicate of a pin to 's2' is an empty function: must be one that can be called");
     three_layers const net;
     auto const wrong = [&](wanted const& c) { return refusal([&] { return net.problem(c).size(); }); };

@@ -1,10 +1,12 @@
 #include <parsearch/sim/simulator.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -20,6 +22,7 @@
 #include "support/plain_topology.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
+#include "support/sanitized.hpp"
 
 using namespace parsearch;
 using sim::discipline, sim::movement, sim::task_kind;
@@ -376,6 +379,47 @@ TEST_CASE("simulator: the answer depends on the strategy alone") {
             REQUIRE(support::simulation_difference(fresh, walked) == "");
         }
     }
+}
+
+TEST_CASE("simulator: the task graph stays where strategy and parts do, whatever was planned or refused since") {
+    int stayed = 0, made = 0;
+    for (std::uint64_t seed = 0; seed < support::cases(100u); ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        auto const p = support::random_problem(rng, support::random_options(rng), {.devices = 3});
+        std::array const strategies{support::random_strategy(rng, p), support::random_strategy(rng, p)};
+        std::array<std::vector<std::uint32_t>, 2> parts; // of one all are
+        for (std::size_t op = 0; op < p.size(); ++op) parts[1].push_back(static_cast<std::uint32_t>(uniform_index(rng, 2)));
+        auto walked = p.simulator();
+        std::optional<std::pair<std::size_t, std::size_t>> last; // strategy and parts, where nothing was planned since
+        for (int step = 0; step < 20; ++step) {
+            if (bernoulli(rng, 0.2)) {
+                auto bad = strategies[uniform_index(rng, 2)];
+                bad.back().start = 3;
+                REQUIRE(support::refusal([&] { (void)walked.assemble(bad); }) != "");
+                last.reset();
+            }
+            if (bernoulli(rng, 0.2)) {
+                (void)walked.plan(strategies[uniform_index(rng, 2)]);
+                last.reset();
+            }
+            std::pair const now{uniform_index(rng, 2), uniform_index(rng, 2)};
+            auto const before = walked.assembled();
+            auto const& tasks = walked.assemble(strategies[now.first], parts[now.second]);
+            if (last == now) REQUIRE(walked.assembled() == before);
+            stayed += walked.assembled() == before;
+            made += walked.assembled() != before;
+            last = now;
+            auto fresh = p.simulator();
+            (void)fresh.assemble(strategies[now.first], parts[now.second]);
+            REQUIRE(tasks.predecessors == fresh.tasks().predecessors);
+            REQUIRE(tasks.duration == fresh.tasks().duration);
+            REQUIRE(tasks.resource == fresh.tasks().resource);
+            REQUIRE(walked.memory() == fresh.memory());
+        }
+    }
+    CHECK(stayed > support::cases(200));
+    CHECK(made > support::cases(600));
 }
 
 TEST_CASE("simulator: copies are independent") {

@@ -33,7 +33,7 @@ using offload_plan = std::map<std::pair<std::uint32_t, detail::stage_segment>, o
 
 /// What is offloaded, without times: of each segment what its offloaded operators keep until backward, those that compute again of what they read
 /// from outside. A tensor is there once per device and segment, at its largest part. `shards(op)` is the `sim::shard_memory` of an operator,
-/// `devices(op)` the device of each of its shards, `count` the number of devices. Complexity: O(edges * shards) for each such segment.
+/// `devices(op)` the device of each of its shards, `count` the number of devices. Complexity: O(edges * shards), and that of sorting them.
 template <class Shards, class Devices>
 [[nodiscard]] offload_plan offloaded_parts(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices,
                                            std::size_t count) {
@@ -43,21 +43,16 @@ template <class Shards, class Devices>
     std::map<detail::stage_segment, std::uint32_t> first; // operator
     for (auto const op : g.order)
         if (how.offloads(op) && (again[op] || (g.trains[op] && !how.computes_again(op)))) first.try_emplace(detail::segment_at(how, op), op);
-    graph::dense_graph part = g;
-    sim::memory_account account(part, count);
-    for (auto const& [segment, op] : first) {
-        auto const of_segment = [&](std::size_t o) { return how.offloads(o) && detail::segment_at(how, o) == segment; };
-        for (std::size_t o = 0; o < g.size(); ++o) part.trains[o] = g.trains[o] && !how.computes_again(o) && of_segment(o);
-        auto const add = [&](std::uint32_t d, byte_count bytes, std::uint32_t) {
-            auto& of_device = out[{d, segment}];
-            of_device.bytes += bytes;
-            of_device.op = op;
-        };
-        account.for_activations(
-            shards, devices, [](std::size_t) { return 0U; }, add);
-        for_segment_inputs(g, how, of_segment, shards, devices, add);
-    }
-    std::erase_if(out, [](auto const& p) { return p.second.bytes == 0; });
+    segment_keepers kept(how);
+    auto const add = [&](auto const& keepers) { kept.add(keepers); };
+    sim::for_kept_tensors(
+        g, [&](std::uint32_t op, graph::edge const*) { return how.offloads(op) && !how.computes_again(op); }, add);
+    for_segment_inputs(
+        g, how, again, [&](std::uint32_t op) { return how.offloads(op); }, add);
+    sim::memory_account account(g, count);
+    std::move(kept).add_up(account, shards, devices, [&](std::uint32_t d, byte_count bytes, detail::stage_segment const& segment) {
+        out[{d, segment}] = {.bytes = bytes, .op = first.at(segment)};
+    });
     return out;
 }
 

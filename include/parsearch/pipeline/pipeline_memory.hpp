@@ -25,7 +25,7 @@ namespace parsearch::pipeline {
 /// computes again it keeps the inputs of segments, and the activations of one segment while that runs backward. Where backward is cut, what products
 /// read and the gradients of their outputs wait for gradients of weights. A tensor that several of its stages
 /// keep is there once, for as long as the first of them needs it. What is offloaded is not counted: `add_offloaded` does. Complexity: O(edges *
-/// shards), for each segment that is computed again, and what is launched for each device that runs several stages.
+/// shards), that of sorting segments, and what is launched for each device that runs several stages.
 template <class Shards, class Devices>
 [[nodiscard]] std::vector<byte_count> activations_under_way(graph::dense_graph const& g, pipelining const& how, Shards const& shards,
                                                             Devices const& devices, std::size_t count) {
@@ -34,18 +34,22 @@ template <class Shards, class Devices>
         byte_count left = 0;             ///< from then on, until gradients of weights are there
     };
     std::vector<std::map<std::uint32_t, stage_bytes>> on(count); // by stage
-    graph::dense_graph kept = g;
-    for (std::size_t op = 0; op < g.size(); ++op) kept.trains[op] = g.trains[op] && !how.computes_again(op) && !how.offloads(op);
-    auto const add = [&](std::uint32_t d, byte_count bytes, std::uint32_t s) { on[d][s].kept += bytes; };
-    sim::memory_account(kept, count)
-        .for_activations(
-            shards, devices, [&](std::size_t op) { return how.stage[op]; }, add);
+    auto const again = detail::computed_again(g, how);
+    sim::memory_account account(g, count);
+    auto const add = [&](auto const& keepers) {
+        account.for_largest(
+            keepers, shards, devices, [&](std::uint32_t op) { return how.stage[op]; },
+            [&](std::uint32_t d, byte_count bytes, std::uint32_t s) { on[d][s].kept += bytes; });
+    };
+    sim::for_kept_tensors(
+        g, [&](std::uint32_t op, graph::edge const*) { return !how.computes_again(op) && !how.offloads(op); }, add);
     for_segment_inputs(
-        g, how, [&](std::size_t op) { return !how.offloads(op); }, shards, devices, add);
-    for_segments_again(g, how, shards, devices, count,
-                       [&](std::uint32_t d, byte_count bytes, std::uint32_t s) { on[d][s].beside = std::max(on[d][s].beside, bytes); });
+        g, how, again, [&](std::uint32_t op) { return !how.offloads(op); }, add);
+    kept_again(g, how, again).add_up(account, shards, devices, [&](std::uint32_t d, byte_count bytes, detail::stage_segment const& segment) {
+        auto& beside = on[d][segment.first].beside;
+        beside = std::max(beside, bytes);
+    });
     if (cuts_backward(how.order)) {
-        auto const again = detail::computed_again(g, how);
         auto const kept_by = [&](graph::edge const& e) { // for as long, what it reads
             bool const runs_again = again[e.consumer], outside = runs_again && detail::enters(g, how, e);
             return std::tuple(how.stage[e.consumer], runs_again, outside, runs_again && !outside ? how.segment_of(e.consumer) : 0);

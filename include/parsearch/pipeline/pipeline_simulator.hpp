@@ -146,6 +146,14 @@ class pipeline_simulator {
         sim::simulator simulator;
     };
 
+    /// What the tasks of a micro-batch come from: of one of so many the task graph made as that number, and what of its updates is shared.
+    struct tasks_source {
+        std::uint32_t micro_batches = 0;
+        std::uint64_t assembled = 0;
+        sharded_states sharded{};
+        friend bool operator==(tasks_source const&, tasks_source const&) = default;
+    };
+
     [[nodiscard]] sim::report figures() const;
 
     micro& part(std::uint32_t n);
@@ -166,24 +174,30 @@ class pipeline_simulator {
         auto& now = part(how.micro_batches);
         auto& s = now.simulator;
         try {
-            one_ = s.assemble(strategy, reading_parts(now.problem.graph(), how));
+            (void)s.assemble(strategy, reading_parts(now.problem.graph(), how));
         } catch (invalid_input const& e) {
             if (how.micro_batches == 1) throw;
             throw invalid_input(e.what(), "; a strategy of a pipeline is one of its micro-batches, here of one of ", how.micro_batches);
         }
         current_ = how.micro_batches;
+        tasks_source const source{current_, s.assembled(), how.sharded};
+        bool const anew = one_is_ != source;
+        if (anew) {
+            one_is_.reset();
+            one_ = s.tasks();
+            scheduler_.forget_classes();
+        }
         auto const& g = now.problem.graph();
         auto const devices = [&](std::size_t op) -> std::vector<std::uint32_t> const& { return s.plan().operators[op].devices; };
         memory_ = s.memory();
-        shards_.clear();
-        for (std::size_t op = 0; op < g.size(); ++op) shards_.push_back(sim::memory_of(g.operations[op], configuration_of(strategy, op).degrees()));
         share_all_weights(how, s.plan());
-        auto const shards = [&](std::size_t op) -> sim::shard_memory const& { return shards_[op]; };
+        auto const shards = [&](std::size_t op) -> sim::shard_memory const& { return s.shards()[op]; };
         offloaded_ = options.training ? offloaded_parts(g, how, shards, devices, work_->topology.size()) : offload_plan{};
         validate(offloaded_, g, work_->topology.devices);
         for (auto& [where, part] : offloaded_) part.time = price_.host_copy(part.bytes, where.first);
         spread_over_micro_batches(g, how, options, s.plan(), sharing_, offloaded_, shards, devices, memory_);
-        if (how.sharded >= sharded_states::optimizer) shard_updates(s.plan(), sharing_, one_);
+        if (anew && how.sharded >= sharded_states::optimizer) shard_updates(s.plan(), sharing_, one_);
+        one_is_ = source;
         how_ = how;
     }
 
@@ -201,14 +215,14 @@ class pipeline_simulator {
     std::uint32_t current_ = 0; ///< micro-batches of the last pipeline; 0: none yet
     pipelining how_{};          ///< the last one
     sim::pricing price_;
-    sharing_plan sharing_{};   ///< of its gradients or parameters
-    shared_blocks shared_{};   ///< and the blocks that move for it
-    offload_plan offloaded_{}; ///< its activations on hosts
-    sim::task_graph one_;
+    sharing_plan sharing_{};               ///< of its gradients or parameters
+    shared_blocks shared_{};               ///< and the blocks that move for it
+    offload_plan offloaded_{};             ///< its activations on hosts
+    sim::task_graph one_;                  ///< of one micro-batch
+    std::optional<tasks_source> one_is_{}; ///< where another pipeline may use it again
     folded_scheduler scheduler_;
     bool folded_ = false; ///< it holds what repeats in the last pipeline once
     std::uint64_t scheduled_ = 0;
-    std::vector<sim::shard_memory> shards_;
     std::vector<sim::memory_use> memory_;
 };
 

@@ -90,6 +90,7 @@ PARSEARCH_INLINE bool pipeline_simulator::run(std::int64_t bound) {
     auto const devices = static_cast<std::uint32_t>(work_->topology.size());
     shared_ = sharing_.empty() ? shared_blocks{} : blocks_with_shared_weights(one_, plan(), devices, how_, sharing_);
     bool const as_it_is = how_.runs_once() && sharing_.empty();
+    if (as_it_is) one_is_.reset(); // it is moved
     bool const folds = !as_it_is && (how_.micro_batches >= least_to_fold || devices >= devices_to_fold);
     bool const ended = as_it_is ? scheduler_.run_as_it_is(std::exchange(one_, {}), work_->options.discipline, bound)
                        : folds  ? scheduler_.run_folded(pipeline(), bound)

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <ranges>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
+#include <parsearch/sim/memory/kept_tensors.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/task/assemble.hpp>
 
@@ -43,60 +46,70 @@ using stage_segment = std::pair<std::uint32_t, std::uint32_t>;
 /// together what they read alike (a residual that one normalizes and another adds). Empty where all are of one.
 [[nodiscard]] std::vector<std::uint32_t> reading_parts(graph::dense_graph const& g, pipelining const& how);
 
-/// Calls `take(device, bytes, stage)` for what operators that are computed again, those with `which(op)`, read of others, and from outside of their
-/// segments: what is kept of one micro-batch. `shards(op)` is the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards.
-/// A tensor is counted once per device, at the largest part that an operator there reads, in the first of their stages.
-template <class Which, class Shards, class Devices, class Take>
-void for_segment_inputs(graph::dense_graph const& g, pipelining const& how, Which const& which, Shards const& shards, Devices const& devices,
-                        Take const& take) {
-    auto const again = detail::computed_again(g, how);
-    struct kept_part {
-        byte_count bytes = 0;
-        std::uint32_t stage = 0;
-    };
-    std::map<std::uint32_t, byte_count> read; // by device
-    std::map<std::uint32_t, kept_part> most;
+/// Calls `take(keepers)` for each tensor that operators that are computed again, those with `which(op)`, read of others, and from outside of their
+/// segments: they keep it. `again`: of each operator, whether it is. Complexity: O(edges).
+template <class Which, class Take>
+void for_segment_inputs(graph::dense_graph const& g, pipelining const& how, std::vector<bool> const& again, Which const& which, Take const& take) {
+    std::vector<sim::keeper> keepers;
     for (std::uint32_t op = 0; op < g.size(); ++op)
         for (std::uint32_t slot = 0; slot < g.operations[op].outputs.size(); ++slot) {
-            most.clear();
-            for (auto const number : g.out(op)) {
-                auto const& e = g.edges[number];
-                if (e.slot != slot || !again[e.consumer] || !which(e.consumer) || !detail::enters(g, how, e)) continue;
-                read.clear();
-                for (auto const d : devices(e.consumer)) read[d] += shards(e.consumer).inputs[e.input];
-                for (auto const& [d, bytes] : read) {
-                    auto const stage = how.stage[e.consumer];
-                    auto const [at, first] = most.try_emplace(d, kept_part{bytes, stage});
-                    if (!first) at->second = {std::max(at->second.bytes, bytes), std::min(at->second.stage, stage)};
-                }
-            }
-            for (auto const& [d, part] : most) take(d, part.bytes, part.stage);
+            keepers.clear();
+            for (auto const number : g.out(op))
+                if (auto const& e = g.edges[number]; e.slot == slot && again[e.consumer] && which(e.consumer) && detail::enters(g, how, e))
+                    keepers.push_back({e.consumer, e.input, sim::keeper::part::input});
+            if (!keepers.empty()) take(std::span<sim::keeper const>(keepers));
         }
 }
 
-/// Calls `take(device, bytes, stage)` for each segment that is computed again: what it keeps of one micro-batch while it runs backward, beside its
-/// inputs. `count`: of devices.
-template <class Shards, class Devices, class Take>
-void for_segments_again(graph::dense_graph const& g, pipelining const& how, Shards const& shards, Devices const& devices, std::size_t count,
-                        Take const& take) {
-    auto const again = detail::computed_again(g, how);
-    std::set<detail::stage_segment> segments;
-    for (std::size_t op = 0; op < g.size(); ++op)
-        if (again[op]) segments.insert(detail::segment_at(how, op));
-    if (segments.empty()) return;
-    graph::dense_graph part = g; // in which only that of one segment trains: what the others read is not kept
-    for (auto const& e : g.edges)
-        if (detail::enters(g, how, e)) part.operations[e.consumer].inputs[e.input].saved = false;
-    sim::memory_account account(part, count);
-    std::vector<byte_count> sum(count, 0);
-    for (auto const& segment : segments) {
-        for (std::size_t op = 0; op < g.size(); ++op) part.trains[op] = g.trains[op] && again[op] && detail::segment_at(how, op) == segment;
-        account.for_activations(
-            shards, devices, [](std::size_t) { return 0U; }, [&](std::uint32_t d, byte_count bytes, std::uint32_t) { sum[d] += bytes; });
-        for (std::uint32_t d = 0; d < count; ++d)
-            if (auto const bytes = std::exchange(sum[d], 0)) take(d, bytes, segment.first);
+/// What segments keep, tensor by tensor.
+class segment_keepers {
+  public:
+    explicit segment_keepers(pipelining const& how) noexcept : how_(&how) {}
+
+    /// Those of one tensor, each for its segment.
+    void add(std::span<sim::keeper const> keepers) {
+        for (auto const& k : keepers) all_.push_back({detail::segment_at(*how_, k.op), tensors_, k});
+        ++tensors_;
     }
-}
+    /// Calls `take(device, bytes, segment)` for each device and segment with the sum of its tensors, each at its largest part there. `shards(op)` is
+    /// the `sim::shard_memory` of an operator, `devices(op)` the device of each of its shards; `account` is of all devices. Complexity: O(shards of
+    /// keepers), and that of sorting these.
+    template <class Shards, class Devices, class Take>
+    void add_up(sim::memory_account& account, Shards const& shards, Devices const& devices, Take const& take) && {
+        auto const tensor = [](entry const& e) { return std::tie(e.segment, e.tensor); };
+        std::ranges::sort(all_, {}, tensor);
+        std::vector<byte_count> sum(account.size(), 0); // by device
+        std::vector<std::uint32_t> touched;
+        for (auto from = all_.begin(); from != all_.end();) {
+            auto const segment = from->segment;
+            auto const to = std::ranges::upper_bound(from, all_.end(), tensor(*from), {}, tensor);
+            account.for_largest(
+                std::ranges::subrange(from, to) | std::views::transform(&entry::who), shards, devices, [](std::uint32_t) { return 0U; },
+                [&](std::uint32_t d, byte_count bytes, std::uint32_t) {
+                    if (sum[d] == 0) touched.push_back(d);
+                    sum[d] += bytes;
+                });
+            from = to;
+            if (from != all_.end() && from->segment == segment) continue;
+            for (auto const d : touched) take(d, std::exchange(sum[d], 0), segment);
+            touched.clear();
+        }
+    }
+
+  private:
+    struct entry {
+        detail::stage_segment segment;
+        std::uint32_t tensor = 0;
+        sim::keeper who;
+    };
+
+    pipelining const* how_;
+    std::vector<entry> all_;
+    std::uint32_t tensors_ = 0;
+};
+
+/// What each segment that is computed again keeps of one micro-batch while it runs backward, beside its inputs. `again` as above.
+[[nodiscard]] segment_keepers kept_again(graph::dense_graph const& g, pipelining const& how, std::vector<bool> const& again);
 
 } // namespace parsearch::pipeline
 

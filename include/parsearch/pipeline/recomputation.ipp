@@ -40,4 +40,12 @@ PARSEARCH_INLINE std::vector<std::uint32_t> reading_parts(graph::dense_graph con
     return out;
 }
 
+PARSEARCH_INLINE segment_keepers kept_again(graph::dense_graph const& g, pipelining const& how, std::vector<bool> const& again) {
+    segment_keepers out(how);
+    sim::for_kept_tensors(
+        g, [&](std::uint32_t op, graph::edge const* e) { return again[op] && !(e && detail::enters(g, how, *e)); },
+        [&](auto const& keepers) { out.add(keepers); });
+    return out;
+}
+
 } // namespace parsearch::pipeline

@@ -32,7 +32,8 @@ PARSEARCH_INLINE void state_moves::validate(state_layout const& plan, sim::workl
         throw invalid_input("state_moves: the plan before: a strategy of ", plan.strategy.size(), " configurations: the graph has ", w.graph.size(),
                             " operators, must be one each");
     for (auto const d : plan.devices)
-        if (d >= w.topology.size()) throw invalid_input("state_moves: the plan before: is on device number ", d, ": the problem has ", w.topology.size());
+        if (d >= w.topology.size())
+            throw invalid_input("state_moves: the plan before: is on device number ", d, ": the problem has ", w.topology.size());
     validate(plan.strategy, w, plan.devices.empty() ? w.topology.size() : plan.devices.size());
     bool const shares = plan.shares_optimizer || plan.shares_parameters;
     if (shares && w.options.replicas > 1)

@@ -53,8 +53,8 @@ class delta_simulator {
 
     /// The cost with `changes`, one after the other, applied to the current strategy, or nothing where it is above `bound`: the
     /// simulation stops as soon as that is certain. Throws as `reset` does, and leaves the current strategy; also where there is none.
-    /// Each proposal is ended by one `commit` or `roll_back`: a second `propose` before that, and a `commit` without a proposal, throw `invalid_input`
-    /// and change nothing.
+    /// Each proposal is ended by one `commit` or `roll_back`: a second `propose` before that, and a `commit` without a proposal, throw
+    /// `invalid_input` and change nothing.
     std::optional<picoseconds> propose(std::span<change<space::configuration> const> changes, picoseconds bound);
     /// The same of one operator.
     std::optional<picoseconds> propose(std::size_t op, space::configuration const& c, picoseconds bound);

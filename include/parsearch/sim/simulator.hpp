@@ -21,10 +21,12 @@
 namespace parsearch::sim {
 
 struct iteration_plan;
+struct shard_memory;
 
 /// Predicts the iteration time of strategies for one workload. Callable with any `Strategy` of `space::configuration`.
-/// The task graph is assembled and scheduled anew each time: this is the definition that `delta_simulator` is held to. Operators whose
-/// configuration did not change since the last call keep their plans; the answer depends on the strategy alone.
+/// The task graph of another strategy is assembled and scheduled anew: this is the definition that `delta_simulator` is held to. Operators whose
+/// configuration did not change since the last call keep their plans, and where none did the task graph stays; the answer depends on the strategy
+/// alone.
 /// One simulator serves one thread; copies are independent.
 class simulator {
   public:
@@ -48,6 +50,8 @@ class simulator {
     template <Strategy<space::configuration> S> task_graph const& assemble(S const& s, std::span<std::uint32_t const> parts = {}) {
         return assemble_flat(space::flat(s, work_->graph.size()), parts);
     }
+    /// How many task graphs were made: while that stays, `tasks` does.
+    [[nodiscard]] std::uint64_t assembled() const noexcept;
     /// The plan of `s` alone: what the other readers tell stays what it was. Throws as a call does.
     template <Strategy<space::configuration> S> iteration_plan const& plan(S const& s) { return plan_flat(space::flat(s, work_->graph.size())); }
 
@@ -56,7 +60,8 @@ class simulator {
     [[nodiscard]] sim::schedule const& schedule() const noexcept;
     [[nodiscard]] std::vector<memory_use> const& memory() const noexcept;
     [[nodiscard]] std::array<double, traffic_kinds> traffic() const noexcept;
-    [[nodiscard]] iteration_plan const& plan() const noexcept; ///< what `tasks` is made of: see sim/task/assemble.hpp
+    [[nodiscard]] iteration_plan const& plan() const noexcept;              ///< what `tasks` is made of: see sim/task/assemble.hpp
+    [[nodiscard]] std::vector<shard_memory> const& shards() const noexcept; ///< what a shard of each operator takes: `plan`'s
     [[nodiscard]] workload const& input() const noexcept { return *work_; }
 
   private:

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/make_set.hpp>
 #include <parsearch/sim/memory/memory_account.hpp>
 #include <parsearch/sim/memory/memory_penalty.hpp>
@@ -60,6 +61,7 @@ class simulator::body {
         put_together();
         return tasks_;
     }
+    [[nodiscard]] std::uint64_t assembled() const noexcept { return assembled_; }
     /// The plan of `s` alone: what the other readers tell stays what it was. Throws as a call does.
     iteration_plan const& plan(space::flat_strategy const& s) {
         replan(s, {});
@@ -72,6 +74,7 @@ class simulator::body {
     [[nodiscard]] std::vector<memory_use> const& memory() const noexcept { return memory_; }
     [[nodiscard]] std::array<double, traffic_kinds> traffic() const noexcept { return traffic_of(plan_, work_->options.training); }
     [[nodiscard]] iteration_plan const& plan() const noexcept { return plan_; } ///< what `tasks` is made of
+    [[nodiscard]] std::vector<shard_memory> const& shards() const noexcept { return memory_of_; }
     [[nodiscard]] workload const& input() const noexcept { return *work_; }
 
   private:
@@ -92,6 +95,8 @@ class simulator::body {
         unplanned_.clear();
         for (std::uint32_t op = 0; op < g.size(); ++op)
             if (!planned_[op]) unplanned_.push_back(op);
+        if (unplanned_.empty() && is_assembled_ && std::ranges::equal(parts, parts_)) return;
+        is_assembled_ = false;
         edges_.clear();
         classes_.clear();
         for (auto const op : unplanned_) {
@@ -122,14 +127,23 @@ class simulator::body {
                                 [&](std::uint32_t op) -> operator_plan const& { return plan_.operators[op]; }, plan_.classes[c]);
         for (auto const number : edges_) plan_.carrier[number] = carriers[number];
         for (auto const op : unplanned_) planned_[op] = true;
+        parts_.assign(parts.begin(), parts.end());
     }
 
     void add_up_memory() {
+        if (is_assembled_) return;
         account_.add_up(
             work_->options, plan_.classes, [&](std::size_t op) -> shard_memory const& { return memory_of_[op]; },
             [&](std::size_t op) -> std::vector<std::uint32_t> const& { return plan_.operators[op].devices; }, memory_);
     }
-    void put_together() { assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_, planner_.stop()); }
+    /// After `add_up_memory`.
+    void put_together() {
+        require_running(planner_.stop());
+        if (is_assembled_) return;
+        assembler_.run(plan_, work_->options.training, work_->options.overlap, tasks_, planner_.stop());
+        is_assembled_ = true;
+        ++assembled_;
+    }
     void run() {
         put_together();
         scheduler_.run(tasks_, schedule_);
@@ -142,6 +156,9 @@ class simulator::body {
     memory_account account_;
     std::vector<space::configuration> current_;
     std::vector<bool> planned_;
+    std::vector<std::uint32_t> parts_; ///< of the plan
+    bool is_assembled_ = false;        ///< the plan: `tasks_` and `memory_` are its own
+    std::uint64_t assembled_ = 0;
     std::vector<std::uint32_t> unplanned_, edges_, classes_; ///< to be planned
     std::vector<shard_memory> memory_of_;
     iteration_plan plan_;
@@ -166,6 +183,7 @@ PARSEARCH_INLINE picoseconds simulator::simulate_flat(space::flat_strategy const
 PARSEARCH_INLINE task_graph const& simulator::assemble_flat(space::flat_strategy const& s, std::span<std::uint32_t const> parts) {
     return body_->assemble(s, parts);
 }
+PARSEARCH_INLINE std::uint64_t simulator::assembled() const noexcept { return body_->assembled(); }
 PARSEARCH_INLINE iteration_plan const& simulator::plan_flat(space::flat_strategy const& s) { return body_->plan(s); }
 
 PARSEARCH_INLINE task_graph const& simulator::tasks() const noexcept { return body_->tasks(); }
@@ -173,5 +191,6 @@ PARSEARCH_INLINE schedule const& simulator::schedule() const noexcept { return b
 PARSEARCH_INLINE std::vector<memory_use> const& simulator::memory() const noexcept { return body_->memory(); }
 PARSEARCH_INLINE std::array<double, traffic_kinds> simulator::traffic() const noexcept { return body_->traffic(); }
 PARSEARCH_INLINE iteration_plan const& simulator::plan() const noexcept { return body_->plan(); }
+PARSEARCH_INLINE std::vector<shard_memory> const& simulator::shards() const noexcept { return body_->shards(); }
 
 } // namespace parsearch::sim

@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 
+#include <parsearch/core/random.hpp>
+
 using namespace parsearch;
 using namespace parsearch::fabric;
 

@@ -50,8 +50,10 @@ class folded_scheduler {
     }
     /// Those of a graph as it is.
     bool run_as_it_is(sim::task_graph tasks, sim::discipline order, std::int64_t bound);
-    /// The same answer, from one device of each class, and as many micro-batches as it takes until rounds repeat.
+    /// The same answer, from one device of each class, and as many micro-batches as it takes until rounds repeat. `all.one` is that of the call
+    /// before, or `forget_classes` was called since.
     bool run_folded(pipeline_tasks const& all, std::int64_t bound);
+    void forget_classes() noexcept { classes_known_ = false; }
 
     [[nodiscard]] std::int64_t makespan() const noexcept { return makespan_; }
     /// What was scheduled last, which may stand for more.
@@ -117,8 +119,9 @@ class folded_scheduler {
     bool unrolled_ = false; ///< these are tasks of micro-batches
     bool alike_ = false;    ///< and classes of them
     task_classes classes_;
-    steady_phase phase_{};      ///< its periods are left out
-    std::uint32_t periods_ = 0; ///< as often
+    bool classes_known_ = false, any_alike_ = false; ///< of tasks alone; whether there are fewer than tasks
+    steady_phase phase_{};                           ///< its periods are left out
+    std::uint32_t periods_ = 0;                      ///< as often
     std::uint64_t scheduled_ = 0;
     std::int64_t makespan_ = 0;
     task_classes_finder class_finder_;

@@ -9,7 +9,8 @@ namespace parsearch::pipeline {
 
 PARSEARCH_INLINE void folded_scheduler::clear() {
     tasks_.clear(0);
-    schedule_ = {};
+    for (auto* times : {&schedule_.ready, &schedule_.start, &schedule_.end}) times->clear();
+    schedule_.makespan = 0;
     origins_.clear();
     alike_ = unrolled_ = false;
     periods_ = 0;
@@ -28,7 +29,11 @@ PARSEARCH_INLINE bool folded_scheduler::run_as_it_is(sim::task_graph tasks, sim:
 
 PARSEARCH_INLINE bool folded_scheduler::run_folded(pipeline_tasks const& all, std::int64_t bound) {
     return afresh([&] {
-        alike_ = class_finder_.find(all.one, all.devices, all.shared, all.offloaded, classes_);
+        bool const tasks_alone = all.shared.blocks.empty() && all.offloaded.empty();
+        if (!std::exchange(classes_known_, false) || !tasks_alone)
+            any_alike_ = class_finder_.find(all.one, all.devices, all.shared, all.offloaded, classes_);
+        classes_known_ = tasks_alone;
+        alike_ = any_alike_;
         if (!alike_) return fold_rounds(all, bound);
         auto const shared = fold(all.shared, classes_);
         auto const offloaded = fold(all.offloaded, classes_);

@@ -15,6 +15,7 @@
 #include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/ops/shard.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
+#include <parsearch/sim/memory/kept_tensors.hpp>
 #include <parsearch/sim/memory/memory_use.hpp>
 #include <parsearch/sim/task/gradient_sync.hpp>
 
@@ -45,10 +46,17 @@ struct shard_memory {
     return options.training ? h.bytes + h.gradients + optimizer_memory(h, states) : h.bytes + h.cache;
 }
 
+/// Bytes that `k` keeps in each of its shards, which have `shard`.
+[[nodiscard]] inline byte_count kept_bytes(keeper const& k, shard_memory const& shard) noexcept {
+    return k.what == keeper::part::beside ? shard.saved : k.what == keeper::part::input ? shard.inputs[k.operand] : shard.outputs[k.operand];
+}
+
 /// Adds up the memory of a strategy.
 class memory_account {
   public:
     memory_account(graph::dense_graph const& g, std::size_t devices) : graph_(&g), kept_(devices), one_(devices), part_(devices) {}
+
+    [[nodiscard]] std::size_t size() const noexcept { return kept_.size(); } ///< devices
 
     /// `shards(op)` is the `shard_memory` of an operator, `devices(op)` the device of each of its shards; each of `classes`
     /// has the weights of a sharing class as `sync`. A tensor that several operators keep is counted once per device, at its largest part there.
@@ -69,47 +77,24 @@ class memory_account {
             for_counted([&](std::uint32_t d, byte_count b) { out[d].buffers = std::max(out[d].buffers, b); });
         }
         if (options.training)
-            for_activations(
-                shards, devices, [](std::size_t) { return 0U; },
-                [&](std::uint32_t d, byte_count bytes, std::uint32_t) { out[d].activations += bytes; });
+            for_kept_tensors(*graph_, [&](auto const& keepers) {
+                for_largest(
+                    keepers, shards, devices, [](std::uint32_t) { return 0U; },
+                    [&](std::uint32_t d, byte_count bytes, std::uint32_t) { out[d].activations += bytes; });
+            });
     }
 
-    /// Calls `take(device, bytes, part)` for all that is kept until backward: what operators keep beside operands, and tensors as above. `part` is
-    /// the least `part_of(op)` of the operators that keep it there. Complexity: O(edges * shards).
-    template <class Shards, class Devices, class PartOf, class Take>
-    void for_activations(Shards const& shards, Devices const& devices, PartOf const& part_of, Take const& take) {
-        for (std::size_t op = 0; op < graph_->size(); ++op) {
-            auto const& operation = graph_->operations[op];
-            if (operation.work == ops::work_class::view) continue; // the same bytes as its input
-            if (graph_->trains[op] && operation.work != ops::work_class::source && shards(op).saved) {
-                tally(devices(op), shards(op).saved);
-                for_counted([&](std::uint32_t d, byte_count b) { take(d, b, part_of(op)); });
-            }
-            for (std::uint32_t slot = 0; slot < operation.outputs.size(); ++slot) {
-                kept_devices_.clear();
-                if (operation.outputs[slot].saved && graph_->trains[op]) keep(devices(op), shards(op).outputs[slot], part_of(op));
-                keep_at_readers(op, slot, shards, devices, part_of);
-                for (auto const d : kept_devices_) take(d, std::exchange(kept_[d], 0), part_[d]);
-            }
-        }
+    /// Calls `take(device, bytes, part)` for each device of `keepers` of a tensor with its largest part there; `part` is the least `part_of(op)` of
+    /// those that keep it there. Complexity: O(shards).
+    template <class Keepers, class Shards, class Devices, class PartOf, class Take>
+    void for_largest(Keepers const& keepers, Shards const& shards, Devices const& devices, PartOf const& part_of, Take const& take) {
+        kept_devices_.clear();
+        for (keeper const& k : keepers) keep(devices(k.op), kept_bytes(k, shards(k.op)), part_of(k.op));
+        for (auto const d : kept_devices_) take(d, std::exchange(kept_[d], 0), part_[d]);
     }
 
   private:
     void add_weights(sync_plan const& plan, simulation_options const& options, std::vector<memory_use>& out) const;
-
-    /// Where those keep it that read the tensor, as it is or through views.
-    template <class Shards, class Devices, class PartOf>
-    void keep_at_readers(std::size_t op, std::uint32_t slot, Shards const& shards, Devices const& devices, PartOf const& part_of) {
-        for (auto const number : graph_->out(op)) {
-            auto const& e = graph_->edges[number];
-            if (e.slot != slot) continue;
-            auto const& reader = graph_->operations[e.consumer];
-            if (reader.work == ops::work_class::view)
-                for (std::uint32_t s = 0; s < reader.outputs.size(); ++s) keep_at_readers(e.consumer, s, shards, devices, part_of);
-            else if (reader.inputs[e.input].saved && graph_->trains[e.consumer])
-                keep(devices(e.consumer), shards(e.consumer).inputs[e.input], part_of(e.consumer));
-        }
-    }
 
     void keep(std::span<std::uint32_t const> where, byte_count bytes, std::uint32_t part);
 

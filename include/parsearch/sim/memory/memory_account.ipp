@@ -36,6 +36,7 @@ PARSEARCH_INLINE void memory_account::add_weights(sync_plan const& plan, simulat
 }
 
 PARSEARCH_INLINE void memory_account::keep(std::span<std::uint32_t const> where, byte_count bytes, std::uint32_t part) {
+    if (bytes == 0) return;
     tally(where, bytes);
     for_counted([&](std::uint32_t d, byte_count b) {
         if (kept_[d] == 0) kept_devices_.push_back(d);

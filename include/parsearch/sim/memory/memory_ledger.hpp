@@ -35,20 +35,12 @@ class memory_ledger {
     [[nodiscard]] byte_count bytes(std::size_t device) const noexcept { return total_[device] + buffers_[devices_ + device]; }
 
   private:
-    struct keeper {
-        std::uint32_t op = 0, operand = 0;
-        bool output = false;
-    };
     /// A tensor that is kept until backward, counted once per device at its largest part there.
     struct kept_tensor {
         std::vector<keeper> keepers;
         std::vector<std::pair<std::uint32_t, byte_count>> bytes; ///< by device
         bool stale = false;
     };
-
-    void find_tensors(std::uint32_t op);
-    /// Those that read the tensor, as it is or through views.
-    void find_readers(std::uint32_t op, std::uint32_t slot, kept_tensor& tensor) const;
 
     void weigh(kept_tensor& tensor);
 

@@ -12,8 +12,14 @@ PARSEARCH_INLINE memory_ledger::memory_ledger(graph::dense_graph const& g, std::
                                               simulation_options const& options)
     : graph_(&g), options_(options), devices_(devices), leaves_(std::bit_ceil(std::max<std::size_t>(1, g.size()))), operators_(g.size()),
       classes_(classes), kept_by_(g.size()), total_(devices), buffers_(2 * leaves_ * devices), row_(devices), one_(devices), most_(devices) {
-    if (options.training)
-        for (std::uint32_t op = 0; op < g.size(); ++op) find_tensors(op);
+    if (!options.training) return;
+    for_kept_tensors(g, [&](std::span<keeper const> keepers) {
+        if (keepers.front().what == keeper::part::beside) return; // `set_operator` counts it
+        for (auto const& k : keepers)
+            if (auto& mine = kept_by_[k.op]; mine.empty() || mine.back() != tensors_.size())
+                mine.push_back(static_cast<std::uint32_t>(tensors_.size()));
+        tensors_.push_back({.keepers = {keepers.begin(), keepers.end()}, .bytes = {}});
+    });
 }
 
 PARSEARCH_INLINE void memory_ledger::set_operator(std::uint32_t op, placed b) {
@@ -56,39 +62,13 @@ PARSEARCH_INLINE void memory_ledger::settle() {
     stale_.clear();
 }
 
-PARSEARCH_INLINE void memory_ledger::find_tensors(std::uint32_t op) {
-    if (graph_->operations[op].work == ops::work_class::view) return; // the same bytes as its input
-    auto const& outputs = graph_->operations[op].outputs;
-    for (std::uint32_t slot = 0; slot < outputs.size(); ++slot) {
-        kept_tensor tensor;
-        if (outputs[slot].saved && graph_->trains[op]) tensor.keepers.push_back({op, slot, true});
-        find_readers(op, slot, tensor);
-        if (tensor.keepers.empty()) continue;
-        for (auto const& k : tensor.keepers)
-            if (auto& mine = kept_by_[k.op]; mine.empty() || mine.back() != tensors_.size())
-                mine.push_back(static_cast<std::uint32_t>(tensors_.size()));
-        tensors_.push_back(std::move(tensor));
-    }
-}
-
-PARSEARCH_INLINE void memory_ledger::find_readers(std::uint32_t op, std::uint32_t slot, kept_tensor& tensor) const {
-    for (auto const number : graph_->out(op)) {
-        auto const& e = graph_->edges[number];
-        if (e.slot != slot) continue;
-        auto const& reader = graph_->operations[e.consumer];
-        if (reader.work == ops::work_class::view)
-            for (std::uint32_t s = 0; s < reader.outputs.size(); ++s) find_readers(e.consumer, s, tensor);
-        else if (reader.inputs[e.input].saved && graph_->trains[e.consumer]) tensor.keepers.push_back({e.consumer, e.input, false});
-    }
-}
-
 PARSEARCH_INLINE void memory_ledger::weigh(kept_tensor& tensor) {
     tensor.bytes.clear();
     touched_.clear();
     for (auto const& k : tensor.keepers) {
         auto const& b = operators_[k.op];
         if (!b.shard) continue;
-        auto const bytes = k.output ? b.shard->outputs[k.operand] : b.shard->inputs[k.operand];
+        auto const bytes = kept_bytes(k, *b.shard);
         if (bytes == 0) continue;
         for (auto const d : *b.devices) one_[d] += bytes;
         for (auto const d : *b.devices)
