@@ -111,7 +111,8 @@ TEST_CASE("adapted: devices of other names are one each") {
     auto const cluster = topology::nodes({.count = 1, .gpus_per_node = 4, .device = topology::h100_sxm});
     auto const p = make_problem(models::mlp({}), cluster, cost::roofline{cluster});
     CHECK(support::refusal([&] { return device_numbers(p, p, [](std::uint32_t d) { return d / 2; }).size(); }) ==
-          "device_numbers: device 1 is called as one before it, that of number 0 in the other problem: must be one each");
+          "device_numbers: device 1 (its handle is 1) is called as one before it, that of number 0 (its handle is 0) in the other problem: must be "
+          "one each");
     CHECK(device_numbers(p, p, [](std::uint32_t d) { return 3 - d; }) == std::vector<std::int32_t>{3, 2, 1, 0});
 }
 

@@ -40,7 +40,9 @@ TEST_CASE("wirings: valid, different, within the interfaces, the same each time"
         }
         CHECK(made == wire(d));
         auto const random = [](fabric::network const& n) { return n.name.starts_with("random"); };
-        CHECK(std::count_if(made.begin(), made.end(), random) == (degree > 2 && degree < servers));
+        auto const count = std::count_if(made.begin(), made.end(), random);
+        if (degree < servers) CHECK(count == (degree > 2));
+        else CHECK(count <= (servers > 2)); // where all pairs are joined others may be wired so, too
     }
 }
 
