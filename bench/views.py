@@ -23,17 +23,7 @@ def simulation(rows):
     def size(key, decimals):
         return lambda row: "-" if row[key] is None else f"{row[key]:,.{decimals}f}"
 
-    def same(row):
-        return row["workload"], row["devices"], row["movement"], row["discipline"]
-
-    rows = [row for row in rows if row["space"] == "flexflow"]
-    to_the_end = {same(row): row for row in rows if not row["abort"]}
-
-    def without_bound(row):
-        twin = to_the_end.get(same(row))
-        return "-" if not twin or not twin["delta_us_median"] else f"{(twin['full_us'] + twin['rebuild_us']) / twin['delta_us_median']:.1f}"
-
-    rows = [row for row in rows if row["abort"]]
+    rows = [row for row in rows if row["space"] == "flexflow" and row["abort"]]
     return table(
         [
             ("chain, abort on", lambda row: row["workload"]),
@@ -46,7 +36,6 @@ def simulation(rows):
             ("proposals/s", size("proposals_per_s", 0)),
             ("times FlexFlow", size("over_flexflow", 1)),
             ("accepted", lambda row: f"{100 * row['accepted'] / row['evaluations']:.1f}%" if row["evaluations"] else "-"),
-            ("whole / proposal without a bound", without_bound),
         ],
         rows,
     )
