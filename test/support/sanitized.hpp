@@ -20,4 +20,7 @@ inline constexpr bool sanitized = false;
 /// How many of `n` random cases to run, and to expect: an eighth under sanitizers.
 template <class T> [[nodiscard]] constexpr T cases(T n) { return sanitized ? (n + 7) / 8 : n; }
 
+/// Whether more than `least` of the cases were of a rare kind: not asked of the few that run under sanitizers.
+[[nodiscard]] constexpr bool often(unsigned seen, unsigned least) { return sanitized || seen > least; }
+
 } // namespace support
