@@ -25,7 +25,7 @@ function(parsearch_quick_to_compile target)
 endfunction()
 
 # parsearch::io with what is no template compiled once.
-if(TARGET parsearch::io)
+if(TARGET parsearch::io AND NOT PARSEARCH_TAKEN_FROM)
     file(GLOB io_compiled_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/io/*.cpp)
     add_library(parsearch_io_compiled STATIC EXCLUDE_FROM_ALL ${io_compiled_sources})
     target_compile_definitions(parsearch_io_compiled PUBLIC PARSEARCH_IO_COMPILED)

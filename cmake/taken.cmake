@@ -1,0 +1,26 @@
+# PARSEARCH_TAKEN_FROM, another build of this checkout: its libraries and programs, which the tests here link and run. Who builds there says what is up to
+# date: see test/run.
+
+# parsearch_taken(<library> <path> <what it links>...)
+function(parsearch_taken name path)
+    add_library(${name} STATIC IMPORTED GLOBAL)
+    set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${PARSEARCH_TAKEN_FROM}/${path}/lib${name}.a)
+    target_link_libraries(${name} INTERFACE ${ARGN})
+endfunction()
+
+parsearch_taken(parsearch_compiled . parsearch)
+target_compile_definitions(parsearch_compiled INTERFACE PARSEARCH_COMPILED)
+add_library(parsearch::compiled ALIAS parsearch_compiled)
+if(TARGET parsearch::io)
+    parsearch_taken(parsearch_io_compiled . parsearch_compiled parsearch::io)
+    target_compile_definitions(parsearch_io_compiled INTERFACE PARSEARCH_IO_COMPILED)
+endif()
+if(TARGET parsearch_tools)
+    parsearch_taken(parsearch_shared tools parsearch_tools $<TARGET_NAME_IF_EXISTS:parsearch::onnx>)
+    target_include_directories(parsearch_shared INTERFACE ${PROJECT_SOURCE_DIR})
+    foreach(program examples/plan bench/instances bench/judge bench/published bench/search_time)
+        string(REPLACE "/" "_" name ${program})
+        add_executable(${name} IMPORTED GLOBAL)
+        set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${PARSEARCH_TAKEN_FROM}/${program})
+    endforeach()
+endif()
