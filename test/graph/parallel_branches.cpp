@@ -19,7 +19,7 @@
 #include <parsearch/ops/linear.hpp>
 
 #include "support/random_network.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 

@@ -8,7 +8,7 @@
 #include <parsearch/core/random.hpp>
 #include <parsearch/graph/series_parallel.hpp>
 
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::graph;

@@ -20,7 +20,7 @@
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/refusal.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

@@ -17,7 +17,7 @@
 #include <parsearch/space/configuration.hpp>
 
 #include "support/random_problem.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

@@ -19,7 +19,7 @@
 #include <parsearch/models/t5.hpp>
 
 #include "support/random_problem.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

@@ -17,7 +17,7 @@
 #include <parsearch/search/tempering.hpp>
 #include <parsearch/topology/nodes.hpp>
 
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace ps = parsearch;
 

@@ -18,7 +18,7 @@
 #include <parsearch/topology/nodes.hpp>
 
 #include "support/random_problem.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 

@@ -16,7 +16,7 @@
 #include <parsearch/search/tempering.hpp>
 
 #include "support/random_problem.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 

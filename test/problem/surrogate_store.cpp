@@ -11,7 +11,7 @@
 #include <parsearch/models/mlp.hpp>
 
 #include "support/random_problem.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace ps = parsearch;
 

@@ -18,7 +18,7 @@
 #include <parsearch/search/portfolio.hpp>
 
 #include "support/least_of_all.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 #include "support/toys.hpp"
 
 namespace ps = parsearch;

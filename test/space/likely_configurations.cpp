@@ -13,7 +13,7 @@
 #include <parsearch/ops/embedding.hpp>
 
 #include "support/random_network.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace ps = parsearch;
 using ps::space::likely_configurations;

@@ -1,5 +1,5 @@
 // Moves allocate nothing once they are warm. Sanitizers have allocators of their own.
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 #ifndef PARSEARCH_TEST_SANITIZED
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 #ifndef PARSEARCH_TEST_SANITIZED
 namespace support {

@@ -15,7 +15,7 @@
 #include <parsearch/rewrite/algebra/attributes.hpp>
 
 #include "support/random_operators.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace support {
 

@@ -14,7 +14,7 @@
 #include <parsearch/core/random.hpp>
 
 #include "support/plain_topology.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 

@@ -22,7 +22,7 @@
 #include "support/networks.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace std::chrono_literals;

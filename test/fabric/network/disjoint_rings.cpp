@@ -15,7 +15,7 @@
 #include <parsearch/fabric/network/random_regular.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
 
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 #include "support/networks.hpp"
 
 using namespace parsearch;

@@ -9,7 +9,7 @@
 #include <parsearch/core/random.hpp>
 
 #include "support/networks.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 

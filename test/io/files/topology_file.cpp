@@ -22,7 +22,7 @@
 #include "support/mutations.hpp"
 #include "support/refusal.hpp"
 #include "support/replaced.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 #include "support/shuffle.hpp"
 
 using namespace parsearch;

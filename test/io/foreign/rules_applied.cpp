@@ -15,7 +15,7 @@
 
 #include "support/external_data.hpp"
 #include "support/same_value.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

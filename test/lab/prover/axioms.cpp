@@ -14,7 +14,7 @@
 #include <parsearch/lab/rules/interpret.hpp>
 
 #include "support/refusal.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -11,7 +11,7 @@
 #include <parsearch/lab/prover/prover.hpp>
 #include <parsearch/lab/rules/judge.hpp>
 
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "support/refusal.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -32,7 +32,7 @@
 #include "support/grown_graph.hpp"
 #include "support/refusal.hpp"
 #include "support/run_in_parts.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -11,7 +11,7 @@
 #include <parsearch/core/random.hpp>
 #include <parsearch/sim/schedule/schedule.hpp>
 
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

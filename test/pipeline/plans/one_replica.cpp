@@ -23,7 +23,7 @@
 #include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
 
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

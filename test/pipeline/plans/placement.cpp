@@ -33,7 +33,7 @@
 #include "support/random_plan.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 #include "support/shuffle.hpp"
 
 using namespace parsearch;
@@ -229,9 +229,9 @@ TEST_CASE("place: plans at once are all their tasks on the links of the cluster,
             slower += jobs[n].placed.together > jobs[n].placed.alone;
         }
     }
-    CHECK(support::often(slower, 20));
-    CHECK(support::often(staged, 20));
-    CHECK(support::often(offloading, 5));
+    CHECK(support::often(slower, 20u));
+    CHECK(support::often(staged, 20u));
+    CHECK(support::often(offloading, 5u));
 }
 
 TEST_CASE("place: plans with stages and shared states, where nothing else fits the memory") {
@@ -340,7 +340,7 @@ TEST_CASE("place: links that jobs share are in what is least") {
         REQUIRE(value(got, &placed_job::together) == doctest::Approx(best));
         others += best < together_there * (1 - 1e-9);
     }
-    CHECK(support::often(others, 5));
+    CHECK(support::often(others, 5u));
 }
 
 TEST_CASE("place: jobs keep what they have") {

@@ -15,7 +15,7 @@
 
 #include "support/plain_topology.hpp"
 #include "support/random_problem.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

@@ -35,7 +35,7 @@
 #include "support/random_plan.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

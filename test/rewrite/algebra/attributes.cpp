@@ -7,7 +7,7 @@
 
 #include "support/operators.hpp"
 #include "support/random_operators.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -14,7 +14,7 @@
 
 #include "support/random_network.hpp"
 #include "support/same_value.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -29,7 +29,7 @@
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
 #include "support/same_value.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;
@@ -203,7 +203,7 @@ TEST_CASE("joint: the same for the same seed, and never worse than the original,
 TEST_CASE("joint: rules of convolutions make no network slower, and inference faster") {
     auto const cluster = topology::nodes({.count = 1, .gpus_per_node = 4, .device = topology::v100_sxm});
     for (auto const use : {purpose::training, purpose::inference}) {
-        if (support::sanitized && use == purpose::training) continue; // for the time that it takes
+        if (!support::nightly() && use == purpose::training) continue; // for the time that it takes
         auto const all = algebraic_rules(use);
         auto before = all;
         std::erase_if(before, [](auto const& r) { return r.name() == "enlarge" || r.name() == "fold_batch_norm"; });

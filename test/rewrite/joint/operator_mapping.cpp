@@ -23,7 +23,7 @@
 #include "support/has_n.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

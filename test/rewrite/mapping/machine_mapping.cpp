@@ -15,7 +15,7 @@
 #include <parsearch/rewrite/mapping/machine_view.hpp>
 
 #include "support/has_n.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

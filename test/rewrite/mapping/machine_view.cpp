@@ -10,7 +10,7 @@
 #include <parsearch/core/random.hpp>
 #include <parsearch/rewrite/mapping/machine_view.hpp>
 
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -31,7 +31,7 @@
 #include "support/random_split.hpp"
 #include "support/refusal.hpp"
 #include "support/same_value.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

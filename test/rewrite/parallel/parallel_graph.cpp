@@ -17,7 +17,7 @@
 #include "support/random_network.hpp"
 #include "support/random_split.hpp"
 #include "support/refusal.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 #include "support/shuffle.hpp"
 
 using namespace parsearch;

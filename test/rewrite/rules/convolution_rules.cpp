@@ -22,7 +22,7 @@
 
 #include "support/grown_graph.hpp"
 #include "support/same_value.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -14,7 +14,7 @@
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
 
 #include "support/same_value.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -1,5 +1,5 @@
 // The delta simulator allocates nothing once it has met the configurations that it is asked for. Sanitizers have allocators of their own.
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 #ifndef PARSEARCH_TEST_SANITIZED
 
 #include <cstddef>

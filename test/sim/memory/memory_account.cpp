@@ -14,7 +14,7 @@
 #include "support/plain_topology.hpp"
 #include "support/random_network.hpp"
 #include "support/random_problem.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 using sim::memory_policy, sim::optimizer;

@@ -9,7 +9,7 @@
 #include "support/hand_network.hpp"
 #include "support/placed_blocks.hpp"
 #include "support/random_problem.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 

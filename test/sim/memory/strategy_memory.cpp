@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "support/random_problem.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 namespace ps = parsearch;
 

@@ -11,7 +11,7 @@
 
 #include <parsearch/core/random.hpp>
 
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 

@@ -12,7 +12,7 @@
 #include "support/naive_iteration.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_network.hpp"
-#include "support/sanitized.hpp"
+#include "support/cases.hpp"
 
 using namespace parsearch;
 
