@@ -20,11 +20,14 @@ from concurrent.futures import ThreadPoolExecutor
 INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]([^>\"]+)[>\"]", re.MULTILINE)
 
 
+HEAVY = {"nlohmann/json.hpp": 800, "onnx/onnx_pb.h": 500}
+
+
 def weight(file):
     """What parsing a file costs, roughly, in units of a small header of the standard library. Files of the project are paths, others names."""
     if isinstance(file, pathlib.Path):
         return 12
-    return 40 if "/" in file else 1
+    return HEAVY.get(file, 40 if "/" in file else 1)
 
 
 def closures(files, folders):

@@ -350,7 +350,7 @@ TEST_CASE("delta_simulator: walks where inputs are passed on in rings") {
         shape.nodes = bernoulli(rng, 0.5) ? 1 : 4;
         shape.passed_on = 1;
     });
-    CHECK(counts.rings > (support::sanitized ? 0 : 50));
+    CHECK(counts.rings > (support::sanitized ? 0 : support::cases(50)));
     CHECK(counts.within > support::cases(2000));
 }
 

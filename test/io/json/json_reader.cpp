@@ -154,7 +154,7 @@ TEST_CASE("json: whatever the bytes, a document or a refusal") {
     std::mt19937_64 rng(seed);
     std::string const good = R"({"format": "f", "version": 1, "a": [1, -2, 3.5e-3, "x\u00e9\n", {"b": null, "c": [true, false, {}]}]})";
     std::size_t read = 0, refusals = 0;
-    auto const tries = support::cases(20'000);
+    auto const tries = support::cases(20'000u);
     for (std::uint64_t i = 0; i < tries; ++i) {
         auto const text = support::mutated_bytes(rng, good);
         if (refused(text, {.bytes = 200, .values = 30, .depth = 6}).empty()) ++read;

@@ -196,7 +196,7 @@ TEST_CASE("change_bounds: no change of a deep network ends before they say") {
     check_networks(
         300, [](auto& rng) { return random_chain(rng, false); },
         [](bound_counts const& c) {
-            if (!support::sanitized) CHECK(c.folded > 100); // few of the networks
+            if (!support::sanitized) CHECK(c.folded > support::cases(100)); // few of the networks
             CHECK(c.loaded > support::cases(2000));
             CHECK(c.hopeless > support::cases(80));
             CHECK(c.near > support::cases(200));
