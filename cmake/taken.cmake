@@ -1,6 +1,10 @@
 # PARSEARCH_TAKEN_FROM, another build of this checkout: its libraries and programs, which the tests here link and run. Who builds there says what is up to
 # date: see test/run.
 
+if(NOT EXISTS ${PARSEARCH_TAKEN_FROM}/CMakeCache.txt)
+    message(FATAL_ERROR "PARSEARCH_TAKEN_FROM is '${PARSEARCH_TAKEN_FROM}': must be the folder of a build of this checkout, which has a CMakeCache.txt")
+endif()
+
 # parsearch_taken(<library> <path> <what it links>...)
 function(parsearch_taken name path)
     add_library(${name} STATIC IMPORTED GLOBAL)
