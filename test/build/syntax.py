@@ -18,8 +18,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]([^>\"]+)[>\"]", re.MULTILINE)
-
-
+# What includes these instantiates them, too.
 HEAVY = {"nlohmann/json.hpp": 800, "onnx/onnx_pb.h": 500}
 
 
