@@ -18,8 +18,8 @@
 #include <parsearch/ops/elementwise.hpp>
 #include <parsearch/ops/linear.hpp>
 
-#include "support/random_network.hpp"
 #include "support/cases.hpp"
+#include "support/random_network.hpp"
 
 using namespace parsearch;
 

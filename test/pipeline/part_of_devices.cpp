@@ -19,8 +19,8 @@
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/topology/nodes.hpp>
 
-#include "support/refusal.hpp"
 #include "support/cases.hpp"
+#include "support/refusal.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

@@ -16,8 +16,8 @@
 #include <parsearch/pipeline/zero_sharding.hpp>
 #include <parsearch/space/configuration.hpp>
 
-#include "support/random_problem.hpp"
 #include "support/cases.hpp"
+#include "support/random_problem.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

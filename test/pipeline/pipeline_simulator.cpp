@@ -21,11 +21,11 @@
 #include <parsearch/pipeline/memory_over_time.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/naive_schedule.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 namespace ps = parsearch;
 namespace graph = parsearch::graph;

@@ -11,8 +11,8 @@
 #include <parsearch/models/gpt.hpp>
 #include <parsearch/topology/nodes.hpp>
 
-#include "support/random_problem.hpp"
 #include "support/cases.hpp"
+#include "support/random_problem.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

@@ -21,9 +21,9 @@
 #include <parsearch/pipeline/stage_builder.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 namespace ps = parsearch;
 namespace models = parsearch::models;

@@ -18,8 +18,8 @@
 #include <parsearch/models/resnet.hpp>
 #include <parsearch/models/t5.hpp>
 
-#include "support/random_problem.hpp"
 #include "support/cases.hpp"
+#include "support/random_problem.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

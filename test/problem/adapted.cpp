@@ -19,10 +19,10 @@
 #include <parsearch/search/kernel/starts.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 

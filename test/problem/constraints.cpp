@@ -30,10 +30,10 @@
 #include <parsearch/search/random_search.hpp>
 #include <parsearch/search/tempering.hpp>
 
+#include "support/cases.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::literals;

@@ -13,10 +13,10 @@
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/problem/problem.hpp>
 
+#include "support/cases.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using support::refusal;

@@ -17,8 +17,8 @@
 #include <parsearch/search/random_search.hpp>
 #include <parsearch/topology/nodes.hpp>
 
-#include "support/random_problem.hpp"
 #include "support/cases.hpp"
+#include "support/random_problem.hpp"
 
 using namespace parsearch;
 

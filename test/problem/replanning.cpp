@@ -17,11 +17,11 @@
 #include <parsearch/search/kernel/starts.hpp>
 #include <parsearch/search/mcmc.hpp>
 
+#include "support/cases.hpp"
 #include "support/naive_iteration.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 

@@ -15,8 +15,8 @@
 #include <parsearch/search/random_search.hpp>
 #include <parsearch/search/tempering.hpp>
 
-#include "support/random_problem.hpp"
 #include "support/cases.hpp"
+#include "support/random_problem.hpp"
 
 using namespace parsearch;
 

@@ -10,8 +10,8 @@
 
 #include <parsearch/models/mlp.hpp>
 
-#include "support/random_problem.hpp"
 #include "support/cases.hpp"
+#include "support/random_problem.hpp"
 
 namespace ps = parsearch;
 

@@ -17,8 +17,8 @@
 #include <parsearch/search/exact.hpp>
 #include <parsearch/search/portfolio.hpp>
 
-#include "support/least_of_all.hpp"
 #include "support/cases.hpp"
+#include "support/least_of_all.hpp"
 #include "support/toys.hpp"
 
 namespace ps = parsearch;

@@ -15,12 +15,12 @@
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/sim/task/assemble.hpp>
 
+#include "support/cases.hpp"
 #include "support/hand_network.hpp"
 #include "support/naive_schedule.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using sim::discipline, sim::memory_policy, sim::movement, sim::synchronisation;

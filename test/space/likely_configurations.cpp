@@ -12,8 +12,8 @@
 #include <parsearch/models/mlp.hpp>
 #include <parsearch/ops/embedding.hpp>
 
-#include "support/random_network.hpp"
 #include "support/cases.hpp"
+#include "support/random_network.hpp"
 
 namespace ps = parsearch;
 using ps::space::likely_configurations;

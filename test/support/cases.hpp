@@ -20,9 +20,9 @@ inline constexpr bool sanitized = true;
 inline constexpr bool sanitized = false;
 #endif
 
-/// Whether this is the run of a night: PARSEARCH_NIGHTLY is set.
+/// Whether this is the run of a night, without sanitizers: PARSEARCH_NIGHTLY is set.
 [[nodiscard]] inline bool nightly() {
-    static bool const set = std::getenv("PARSEARCH_NIGHTLY") != nullptr;
+    static bool const set = !sanitized && std::getenv("PARSEARCH_NIGHTLY");
     return set;
 }
 
@@ -31,8 +31,5 @@ template <class T> [[nodiscard]] T cases(T n) {
     if (sanitized) return (n + 7) / 8;
     return nightly() ? n : (n + 2) / 3;
 }
-
-/// Whether more than `least` of all cases were of a rare kind: not asked of the few that run under sanitizers.
-template <class T> [[nodiscard]] bool often(T seen, T least) { return sanitized || seen > cases(least); }
 
 } // namespace support

@@ -14,8 +14,8 @@
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/rewrite/algebra/attributes.hpp>
 
-#include "support/random_operators.hpp"
 #include "support/cases.hpp"
+#include "support/random_operators.hpp"
 
 namespace support {
 

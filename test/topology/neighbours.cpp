@@ -13,8 +13,8 @@
 
 #include <parsearch/core/random.hpp>
 
-#include "support/plain_topology.hpp"
 #include "support/cases.hpp"
+#include "support/plain_topology.hpp"
 
 using namespace parsearch;
 

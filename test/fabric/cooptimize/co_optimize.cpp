@@ -19,10 +19,10 @@
 #include <parsearch/problem/constraints.hpp>
 #include <parsearch/search/mcmc.hpp>
 
+#include "support/cases.hpp"
 #include "support/networks.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace std::chrono_literals;

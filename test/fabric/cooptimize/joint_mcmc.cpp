@@ -13,10 +13,10 @@
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/models/dlrm.hpp>
 
+#include "support/cases.hpp"
 #include "support/networks.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace std::chrono_literals;

@@ -8,8 +8,8 @@
 
 #include <parsearch/core/random.hpp>
 
-#include "support/networks.hpp"
 #include "support/cases.hpp"
+#include "support/networks.hpp"
 
 using namespace parsearch;
 

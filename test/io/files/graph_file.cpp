@@ -14,12 +14,12 @@
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/json_schema.hpp"
 #include "support/mutations.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
 #include "support/replaced.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;

@@ -18,11 +18,11 @@
 #include <parsearch/topology/nodes.hpp>
 #include <parsearch/topology/regular_clusters.hpp>
 
+#include "support/cases.hpp"
 #include "support/json_schema.hpp"
 #include "support/mutations.hpp"
 #include "support/refusal.hpp"
 #include "support/replaced.hpp"
-#include "support/cases.hpp"
 #include "support/shuffle.hpp"
 
 using namespace parsearch;

@@ -13,9 +13,9 @@
 #include <parsearch/lab/rules/translate_rules.hpp>
 #include <parsearch/rewrite/rules/substitution.hpp>
 
+#include "support/cases.hpp"
 #include "support/external_data.hpp"
 #include "support/same_value.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

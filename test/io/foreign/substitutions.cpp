@@ -11,11 +11,11 @@
 
 #include <parsearch/lab/rules/judge.hpp>
 
+#include "support/cases.hpp"
 #include "support/external_data.hpp"
 #include "support/mutations.hpp"
 #include "support/refusal.hpp"
 #include "support/replaced.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;

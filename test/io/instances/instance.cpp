@@ -15,12 +15,12 @@
 #include <parsearch/io/names/zoo.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/json_schema.hpp"
 #include "support/mutations.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
 #include "support/replaced.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;

@@ -16,10 +16,10 @@
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/json_schema.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;

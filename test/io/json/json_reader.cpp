@@ -9,9 +9,9 @@
 
 #include <doctest/doctest.h>
 
+#include "support/cases.hpp"
 #include "support/mutations.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::io;

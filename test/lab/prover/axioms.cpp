@@ -13,8 +13,8 @@
 #include <parsearch/core/random.hpp>
 #include <parsearch/lab/rules/interpret.hpp>
 
-#include "support/refusal.hpp"
 #include "support/cases.hpp"
+#include "support/refusal.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -15,9 +15,9 @@
 #include <parsearch/io/foreign/substitutions.hpp>
 #include <parsearch/lab/rules/judge.hpp>
 
+#include "support/cases.hpp"
 #include "support/external_data.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

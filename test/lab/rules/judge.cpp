@@ -5,8 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include "support/refusal.hpp"
 #include "support/cases.hpp"
+#include "support/refusal.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -28,12 +28,12 @@
 #include <parsearch/sim/memory/memory_penalty.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/naive_schedule.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_plan.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 #include "support/shuffle.hpp"
 
 using namespace parsearch;
@@ -168,7 +168,7 @@ TEST_CASE("place: jobs that share a link slow each other, neighbours stay togeth
 }
 
 TEST_CASE("place: plans at once are all their tasks on the links of the cluster, each job with its own oracle and options") {
-    unsigned slower = 0, staged = 0, offloading = 0;
+    int slower = 0, staged = 0, offloading = 0;
     for (std::uint64_t seed = 1; seed <= support::cases(80u); ++seed) {
         CAPTURE(seed);
         std::mt19937_64 rng{seed};
@@ -229,9 +229,10 @@ TEST_CASE("place: plans at once are all their tasks on the links of the cluster,
             slower += jobs[n].placed.together > jobs[n].placed.alone;
         }
     }
-    CHECK(support::often(slower, 12u));
-    CHECK(support::often(staged, 20u));
-    CHECK(support::often(offloading, 5u));
+    if (support::sanitized) return; // few cases do not have all kinds
+    CHECK(slower > (support::nightly() ? 20 : 4));
+    CHECK(staged > support::cases(20));
+    CHECK(offloading > support::cases(5));
 }
 
 TEST_CASE("place: plans with stages and shared states, where nothing else fits the memory") {
@@ -301,7 +302,7 @@ TEST_CASE("place: jobs whose constraints want several devices have no fewer, and
 }
 
 TEST_CASE("place: links that jobs share are in what is least") {
-    unsigned others = 0;
+    int others = 0;
     for (std::uint64_t seed = 1; seed <= support::cases(40u); ++seed) {
         CAPTURE(seed);
         std::mt19937_64 rng{seed};
@@ -340,7 +341,7 @@ TEST_CASE("place: links that jobs share are in what is least") {
         REQUIRE(value(got, &placed_job::together) == doctest::Approx(best));
         others += best < together_there * (1 - 1e-9);
     }
-    CHECK(support::often(others, 5u));
+    if (!support::sanitized) CHECK(others > support::cases(5)); // few of the cases
 }
 
 TEST_CASE("place: jobs keep what they have") {

@@ -30,12 +30,12 @@
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/naive_iteration.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_plan.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

@@ -27,9 +27,9 @@
 #include <parsearch/search/tempering.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 namespace ps = parsearch;
 namespace pipeline = parsearch::pipeline;

@@ -5,9 +5,9 @@
 #include <parsearch/ops/all_operators.hpp>
 #include <parsearch/ops/kit/weighted.hpp>
 
+#include "support/cases.hpp"
 #include "support/operators.hpp"
 #include "support/random_operators.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

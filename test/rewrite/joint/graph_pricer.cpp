@@ -17,8 +17,8 @@
 #include <parsearch/space/likely_configurations.hpp>
 #include <parsearch/topology/nodes.hpp>
 
-#include "support/random_problem.hpp"
 #include "support/cases.hpp"
+#include "support/random_problem.hpp"
 
 namespace ps = parsearch;
 using ps::rewrite::graph_price;

@@ -25,11 +25,11 @@
 #include <parsearch/rewrite/rules/algebraic_rules.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/random_network.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
 #include "support/same_value.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -20,10 +20,10 @@
 #include <parsearch/rewrite/mapping/operator_views.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/has_n.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

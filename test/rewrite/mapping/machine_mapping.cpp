@@ -14,8 +14,8 @@
 #include <parsearch/rewrite/mapping/machine_mapping.hpp>
 #include <parsearch/rewrite/mapping/machine_view.hpp>
 
-#include "support/has_n.hpp"
 #include "support/cases.hpp"
+#include "support/has_n.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -14,9 +14,9 @@
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -25,13 +25,13 @@
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/topology/nodes.hpp>
 
+#include "support/cases.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_network.hpp"
 #include "support/random_problem.hpp"
 #include "support/random_split.hpp"
 #include "support/refusal.hpp"
 #include "support/same_value.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

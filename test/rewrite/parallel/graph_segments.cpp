@@ -16,10 +16,10 @@
 #include <parsearch/rewrite/parallel/conversion.hpp>
 #include <parsearch/rewrite/rules/algebraic_rules.hpp>
 
+#include "support/cases.hpp"
 #include "support/random_network.hpp"
 #include "support/refusal.hpp"
 #include "support/same_value.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

@@ -20,10 +20,10 @@
 #include <parsearch/ops/shape.hpp>
 #include <parsearch/ops/softmax.hpp>
 
+#include "support/cases.hpp"
 #include "support/random_network.hpp"
 #include "support/random_split.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

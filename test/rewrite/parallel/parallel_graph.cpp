@@ -14,10 +14,10 @@
 #include <parsearch/ops/linear.hpp>
 #include <parsearch/rewrite/parallel/conversion.hpp>
 
+#include "support/cases.hpp"
 #include "support/random_network.hpp"
 #include "support/random_split.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 #include "support/shuffle.hpp"
 
 using namespace parsearch;

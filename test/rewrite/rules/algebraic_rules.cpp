@@ -18,9 +18,9 @@
 #include <parsearch/ops/shape.hpp>
 #include <parsearch/rewrite/parallel/conversion.hpp>
 
+#include "support/cases.hpp"
 #include "support/grown_graph.hpp"
 #include "support/same_value.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

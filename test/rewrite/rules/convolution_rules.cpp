@@ -20,9 +20,9 @@
 #include <parsearch/rewrite/rules/algebraic_rules.hpp>
 #include <parsearch/rewrite/rules/fold_weights.hpp>
 
+#include "support/cases.hpp"
 #include "support/grown_graph.hpp"
 #include "support/same_value.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

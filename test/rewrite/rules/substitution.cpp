@@ -13,8 +13,8 @@
 #include <parsearch/ops/shape.hpp>
 #include <parsearch/rewrite/parallel/parallel_graph.hpp>
 
-#include "support/same_value.hpp"
 #include "support/cases.hpp"
+#include "support/same_value.hpp"
 
 using namespace parsearch;
 using namespace parsearch::rewrite;

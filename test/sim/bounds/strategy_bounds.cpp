@@ -14,8 +14,8 @@
 #include <parsearch/sim/bounds/work_bound.hpp>
 #include <parsearch/topology/nodes.hpp>
 
-#include "support/random_problem.hpp"
 #include "support/cases.hpp"
+#include "support/random_problem.hpp"
 
 using namespace parsearch;
 

@@ -16,8 +16,8 @@
 #include <parsearch/space/textbook/textbook_strategies.hpp>
 #include <parsearch/topology/nodes.hpp>
 
-#include "support/random_problem.hpp"
 #include "support/cases.hpp"
+#include "support/random_problem.hpp"
 
 using namespace parsearch;
 

@@ -13,10 +13,10 @@
 #include <doctest/doctest.h>
 
 #include "support/block_tasks.hpp"
+#include "support/cases.hpp"
 #include "support/hand_network.hpp"
 #include "support/placed_blocks.hpp"
 #include "support/random_problem.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 

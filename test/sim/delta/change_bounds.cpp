@@ -12,10 +12,10 @@
 #include <parsearch/sim/delta/place_blocks.hpp>
 #include <parsearch/sim/delta_simulator.hpp>
 
+#include "support/cases.hpp"
 #include "support/hand_network.hpp"
 #include "support/placed_blocks.hpp"
 #include "support/random_problem.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 

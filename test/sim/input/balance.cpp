@@ -22,9 +22,9 @@
 #include <parsearch/sim/bounds/work_bound.hpp>
 #include <parsearch/topology/cluster_builder.hpp>
 
+#include "support/cases.hpp"
 #include "support/random_problem.hpp"
 #include "support/refusal.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 

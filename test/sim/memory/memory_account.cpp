@@ -9,12 +9,12 @@
 
 #include <parsearch/problem/problem.hpp>
 
+#include "support/cases.hpp"
 #include "support/hand_network.hpp"
 #include "support/naive_iteration.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_network.hpp"
 #include "support/random_problem.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 using sim::memory_policy, sim::optimizer;

@@ -6,10 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include "support/cases.hpp"
 #include "support/hand_network.hpp"
 #include "support/placed_blocks.hpp"
 #include "support/random_problem.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 

@@ -5,8 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include "support/random_problem.hpp"
 #include "support/cases.hpp"
+#include "support/random_problem.hpp"
 
 namespace ps = parsearch;
 

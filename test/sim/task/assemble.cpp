@@ -9,10 +9,10 @@
 
 #include <parsearch/problem/problem.hpp>
 
+#include "support/cases.hpp"
 #include "support/naive_iteration.hpp"
 #include "support/plain_topology.hpp"
 #include "support/random_network.hpp"
-#include "support/cases.hpp"
 
 using namespace parsearch;
 
