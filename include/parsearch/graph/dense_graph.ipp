@@ -59,11 +59,13 @@ PARSEARCH_INLINE void check_edges(dense_graph const& g) {
                                 g.operations[i].inputs.size());
     for (auto const& e : g.edges) {
         auto const& outputs = g.operations[e.producer].outputs;
-        auto const place = text("operator '", g.names[e.consumer], "' (", g.operations[e.consumer].kind, "): input ", e.input, " is output ", e.slot,
-                                " of '", g.names[e.producer], "'");
-        if (e.slot >= outputs.size()) throw invalid_input(place, ", which has only ", outputs.size(), " outputs");
+        auto const place = [&] {
+            return text("operator '", g.names[e.consumer], "' (", g.operations[e.consumer].kind, "): input ", e.input, " is output ", e.slot, " of '",
+                        g.names[e.producer], "'");
+        };
+        if (e.slot >= outputs.size()) throw invalid_input(place(), ", which has only ", outputs.size(), " outputs");
         auto const made = ops::tensor_of(outputs[e.slot]), wanted = ops::tensor_of(g.operations[e.consumer].inputs[e.input]);
-        if (!(made == wanted)) throw invalid_input(place, " of shape ", ops::to_string(made), ": must be ", ops::to_string(wanted));
+        if (!(made == wanted)) throw invalid_input(place(), " of shape ", ops::to_string(made), ": must be ", ops::to_string(wanted));
     }
 }
 

@@ -69,7 +69,7 @@ struct simulated_graph {
 
 /// The operator graph of `g`, its weights folded: what is priced and simulated.
 [[nodiscard]] inline graph::dense_graph folded_operators(parallel_graph const& g, purpose use = purpose::training) {
-    return graph::read_graph(fold_weights(g, use)).graph;
+    return read_operators(fold_weights(g, use)).graph;
 }
 
 /// The options of the space of `problem`, with the copies and partial sums that any of its operators may have for all: operators are not the same

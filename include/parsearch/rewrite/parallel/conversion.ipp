@@ -7,6 +7,20 @@
 #include <parsearch/rewrite/parallel/conversion.hpp>
 #include <parsearch/space/layout.hpp>
 
+namespace parsearch::rewrite::detail {
+
+/// A parallel graph whose operators are described one after another.
+struct described_at_once {
+    parallel_graph const& graph;
+    std::vector<std::uint32_t> readers;
+
+    [[nodiscard]] std::vector<std::uint32_t> operators() const { return graph.operators(); }
+    [[nodiscard]] std::vector<tensor_ref> inputs(std::uint32_t n) const { return graph.inputs(n); }
+    [[nodiscard]] node_description description(std::uint32_t n) const { return graph.description(n, readers); }
+};
+
+} // namespace parsearch::rewrite::detail
+
 namespace parsearch::rewrite {
 
 PARSEARCH_INLINE lifted_graph lift(graph::dense_graph const& g, std::span<operator_split const> splits) {
@@ -64,8 +78,12 @@ PARSEARCH_INLINE std::uint32_t micro_batches_of(parallel_graph const& g) {
     return first ? static_cast<std::uint32_t>(first->split.micro_batches) : 1;
 }
 
+PARSEARCH_INLINE graph::graph_reading<std::uint32_t> read_operators(parallel_graph const& g) {
+    return graph::read_graph(detail::described_at_once{g, g.readers()});
+}
+
 PARSEARCH_INLINE lowered_graph lower(parallel_graph const& g) {
-    auto reading = graph::read_graph(g);
+    auto reading = read_operators(g);
     lowered_graph out{.graph = std::move(reading.graph), .node = std::move(reading.handles), .strategy = {}, .micro_batches = micro_batches_of(g)};
     for (std::size_t i = 0; i < out.node.size(); ++i) {
         auto const& n = g[out.node[i]];

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -126,9 +127,13 @@ class parallel_graph {
     /// The model of `OperatorGraph`: see above.
     [[nodiscard]] std::vector<std::uint32_t> operators() const;
     [[nodiscard]] std::vector<tensor_ref> inputs(std::uint32_t n) const;
-    /// Complexity: O(operands + weights E), for who else reads the weights. Throws `invalid_input` where an operator has no place for the dims of its
+    /// Complexity: O(operands + V + E), for who else reads the weights. Throws `invalid_input` where an operator has no place for the dims of its
     /// copies and partial sums.
-    [[nodiscard]] node_description description(std::uint32_t n) const;
+    [[nodiscard]] node_description description(std::uint32_t n) const { return description(n, readers()); }
+    /// The same in O(operands), of many operators: `readers` as of `readers()`.
+    [[nodiscard]] node_description description(std::uint32_t n, std::span<std::uint32_t const> readers) const;
+    /// How many operands each node is, resharded or not. Complexity: O(V + E).
+    [[nodiscard]] std::vector<std::uint32_t> readers() const;
 
     /// The same for equal graphs. Complexity: O(V + E).
     [[nodiscard]] std::uint64_t hash() const;
@@ -145,8 +150,6 @@ class parallel_graph {
         return bound() - 1;
     }
     tensor_ref reshard_once(tensor_ref t, resharding how, std::size_t axis, std::int32_t degree);
-    /// The operands that are weight `n`, resharded or not.
-    [[nodiscard]] std::size_t readers(std::uint32_t weight) const;
 
     std::vector<std::shared_ptr<rewrite::node const>> nodes_; // none: removed
     std::vector<tensor_ref> results_;

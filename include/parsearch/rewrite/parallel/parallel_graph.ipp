@@ -151,7 +151,7 @@ PARSEARCH_INLINE std::vector<tensor_ref> parallel_graph::inputs(std::uint32_t n)
     return out;
 }
 
-PARSEARCH_INLINE node_description parallel_graph::description(std::uint32_t n) const {
+PARSEARCH_INLINE node_description parallel_graph::description(std::uint32_t n, std::span<std::uint32_t const> readers) const {
     auto const& c = *(*this)[n].content;
     node_description d{c.name, c.operation};
     if (c.kind != node_kind::compute) return d;
@@ -163,7 +163,7 @@ PARSEARCH_INLINE node_description parallel_graph::description(std::uint32_t n) c
         auto const from = source((*this)[n].inputs[i]).producer;
         bool const weight = (*this)[from]->kind == node_kind::weight;
         if (weight) {
-            o.parameter = readers(from) > 1 ? (*this)[from]->name : (*this)[from]->parameter;
+            o.parameter = readers[from] > 1 ? (*this)[from]->name : (*this)[from]->parameter;
             o.saved = false; // it is there anyway
         } else {
             o.parameter.clear();
@@ -237,12 +237,12 @@ PARSEARCH_INLINE tensor_ref parallel_graph::reshard_once(tensor_ref t, reshardin
     return reshard(t, how, axis, degree);
 }
 
-PARSEARCH_INLINE std::size_t parallel_graph::readers(std::uint32_t weight) const {
-    std::size_t count = 0;
+PARSEARCH_INLINE std::vector<std::uint32_t> parallel_graph::readers() const {
+    std::vector<std::uint32_t> out(bound(), 0);
     for (auto const& n : nodes_)
         if (n && (*n)->kind == node_kind::compute)
-            for (auto const& t : n->inputs) count += source(t).producer == weight;
-    return count;
+            for (auto const& t : n->inputs) ++out[source(t).producer];
+    return out;
 }
 
 } // namespace parsearch::rewrite

@@ -1,6 +1,7 @@
 #pragma once
 /// Minimises an additive cost given in tables: what `dominator_dp` does between reading them and telling.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,6 +31,13 @@ bool minimise_as(cost_tables<C> const& tables, double memory, std::function<void
         for (std::size_t op = 0; op < positions.size(); ++op) choices[op] = net.numbers[op][positions[op]];
         found(choices);
     };
+    if (std::ranges::all_of(net.operators, [](auto const& own) { return own.size() == 1; })) { // on one device, say
+        N sum{0};
+        for (auto const& own : net.operators) sum = number<N>::sum(sum, own[0]);
+        for (auto const& pair : net.pairs) sum = number<N>::sum(sum, pair.costs[0]);
+        if (!number<N>::is_infinite(sum)) chosen(std::vector<std::uint32_t>(net.operators.size(), 0), sum);
+        return true;
+    }
     auto const least = [&](N n) {
         if (auto const c = to_cost<C>(n)) bound(*c);
     };
