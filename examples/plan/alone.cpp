@@ -15,7 +15,7 @@ struct ranks::state {};
 ranks::ranks() = default;
 ranks::~ranks() = default;
 void ranks::take_options(int&, char**) {}
-void ranks::require(request const&, inputs const&) const {}
+void ranks::require(request&, inputs const&) const {}
 bool ranks::helps() const { return false; }
 void ranks::help(request const&, planned const&) const {}
 int ranks::ended(int code) const { return code; }

@@ -150,6 +150,16 @@ std::string flag_of(std::string_view name) {
     return out;
 }
 
+double share_of(std::string_view option, std::string const& given) {
+    double share = -1;
+    try {
+        ps::io::read_option(given, option, "command line", share);
+    } catch (ps::invalid_input const&) { // said below
+    }
+    if (!(share >= 0)) throw ps::invalid_input("--", option, " is '", given, "': must be none, or a share such as 0.05, at least 0");
+    return share;
+}
+
 // The options that are not those of one search.
 struct raw_command {
     request asked;
@@ -161,15 +171,37 @@ struct raw_command {
     bool time_given = false, version = false, pipelines = true, inference = false;
 };
 
+// The model's operators are not replaced where something else stands in the way; throws where that was `given` on the command line.
+void keep_operators(raw_command const& raw, request& asked, bool given) {
+    if (!asked.rewriting) return;
+    auto const from_file = [](std::string const& name) { return !name.empty() && !is_expert(name); };
+    auto const why = [&]() -> std::string {
+        if (raw.search == "none") return "nothing is searched";
+        if (raw.search == "joint") return "search joint makes other operators itself";
+        if (!asked.pipelines) return "plans with stages, which it begins with, are left out";
+        if (raw.fabric == "topoopt") return "fabric topoopt is wired for these";
+        if (asked.kernels.fusion != ps::graph::fusion::none) return ps::text("--kernels.fusion ", name_of(asked.kernels.fusion), " fuses these");
+        if (asked.start != "cheapest" && from_file(asked.start)) return ps::text("the plan of --start ", asked.start, " is of these");
+        if (from_file(asked.diff)) return ps::text("the plan of --diff ", asked.diff, " is of these");
+        for (auto const& [name, all] : {std::pair("--pin", &asked.pin), std::pair("--forbid", &asked.forbid), std::pair("--explain", &asked.explain)})
+            if (!all->empty()) return ps::text(name, " names these");
+        return {};
+    }();
+    if (given && !why.empty()) throw ps::invalid_input("--rewriting is given, but ", why, ": the model's operators stay");
+    if (why.empty() && (given || asked.exports.empty())) return;
+    asked.rewriting.reset();
+    if (why.empty()) asked.why_own_operators = "runtimes know these: --rewriting for --export nevertheless";
+    else if (raw.search != "none" && raw.search != "joint" && asked.pipelines && raw.fabric != "topoopt") asked.why_own_operators = why;
+}
+
 void add_general(CLI::App& app, raw_command& raw) {
     auto const text = [](std::string& to) { return [&to](std::string const& s) { to = s; }; };
     std::string const input = "What to plan", search = "Search", output = "Output", other = "Other";
     tools::add_text(
         app, "-m,--model", input, "MODEL",
         "FILE.onnx[,key=value...], a graph FILE.json, or zoo:NAME[,key=value...] with the options of the model. Keys for FILE.onnx: batch=N rescales "
-        "the "
-        "samples of "
-        "an iteration, type=bf16 the element type, recognise=false keeps attention, norms and the like in the pieces that the file has, "
+        "the samples of an iteration, type=bf16 the element type, recognise=false keeps attention, norms and the like in the pieces that the file "
+        "has, "
         "replicate_unknown=true runs operators that are not known on one device, constants=PATTERN says what is not trained; any other key is a "
         "symbolic dimension: sequence=2048",
         text(raw.asked.model));
@@ -258,13 +290,16 @@ void add_general(CLI::App& app, raw_command& raw) {
         "blocks that repeat are planned alike, unless a plan in which they differ takes less by more than this share; none: they may differ",
         [&raw](std::string const& s) {
             if (s == "none") return raw.asked.regular.reset();
-            double share = -1;
-            try {
-                ps::io::read_option(s, "regular", "command line", share);
-            } catch (ps::invalid_input const&) { // said below
-            }
-            if (!(share >= 0)) throw ps::invalid_input("--regular is '", s, "': must be none, or a share such as 0.05, at least 0");
-            raw.asked.regular = share;
+            raw.asked.regular = share_of("regular", s);
+        },
+        "0.05");
+    tools::add_text(
+        app, "--rewriting", search, "SHARE",
+        "operators are replaced by others that compute the same (fused, merged) where a plan of these takes less by more than this share; none: the "
+        "model's stay",
+        [&raw](std::string const& s) {
+            if (s == "none") return raw.asked.rewriting.reset();
+            raw.asked.rewriting = share_of("rewriting", s);
         },
         "0.05");
     tools::add_text(
@@ -456,6 +491,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.pin = m.pin;
         asked.forbid = m.forbid;
         asked.regular = m.regular ? std::optional(m.regular->share) : std::nullopt;
+        asked.rewriting = m.rewriting && m.rewriting->first ? std::optional(m.rewriting->first->share) : std::nullopt;
         asked.replicas = m.replicas;
         require_fabric(asked);
         require_training(asked);
@@ -516,6 +552,7 @@ command read_command_line(int argc, char const* const* argv) {
         if (app.count(name) > 0 && (raw.search == "joint" || raw.search == "none"))
             throw ps::invalid_input(name, " is given, but ",
                                     raw.search == "none" ? "nothing is searched" : "search joint makes other operators: say another --search");
+    keep_operators(raw, asked, app.count("--rewriting") > 0);
     if (app.count("--regular") > 0 && raw.fabric == "topoopt")
         throw ps::invalid_input("--regular is given, but fabric topoopt is wired for a strategy that is found with it: say another --fabric");
     asked.explain_time = raw.time;

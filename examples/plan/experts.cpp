@@ -77,6 +77,10 @@ std::vector<expert> expert_list() {
     return out;
 }
 
+bool is_expert(std::string const& name) {
+    return std::ranges::any_of(entries, [&](auto const& e) { return name == e.name; });
+}
+
 ps::space::flat_strategy expert_strategy(std::string const& name, ps::parallelization const& problem) {
     std::string known;
     for (auto const& e : entries) {

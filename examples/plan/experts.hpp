@@ -18,6 +18,9 @@ struct expert {
 // All experts, data parallelism first.
 [[nodiscard]] std::vector<expert> expert_list();
 
+// Whether there is one of this name.
+[[nodiscard]] bool is_expert(std::string const& name);
+
 // The strategy of an expert. Throws invalid_input where it does not apply, and on an unknown name.
 [[nodiscard]] ps::space::flat_strategy expert_strategy(std::string const& name, ps::parallelization const& problem);
 

@@ -13,6 +13,7 @@
 
 #include <parsearch/io/display/dot.hpp>
 #include <parsearch/io/display/timeline.hpp>
+#include <parsearch/io/files/graph_file.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/files/run_manifest.hpp>
 #include <parsearch/io/files/topology_file.hpp>
@@ -62,7 +63,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
     if (made.whole) m.replicas = made.problem.options().replicas;
     m.pin = asked.pin;
     m.forbid = asked.forbid;
-    if (asked.regular && made.stats && !made.rewritten && !made.wired)
+    if (asked.regular && made.stats && (!made.rewritten || made.rewritten->first) && !made.wired)
         m.regular = ps::io::run_regular{.share = *asked.regular, .evaluations = made.tied_evaluations};
     m.result.cost_ps = made.found().figures.cost.count();
     m.result.start = made.start;
@@ -82,8 +83,9 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
         m.rewriting = ps::io::run_rewriting{.applied = r.applied,
                                             .operators = made.problem.graph().size(),
                                             .plain_operators = r.original.graph().size(),
-                                            .plain_cost_ps = made.strategies[r.plain].figures.cost.count(),
-                                            .plain_evaluations = r.plain_evaluations};
+                                            .plain_cost_ps = r.plain.cost.count(),
+                                            .plain_evaluations = r.plain_evaluations,
+                                            .first = r.first};
     }
     using ps::cost::cost_source;
     auto const share = [&](cost_source s) { return made.computed.share(s); };
@@ -153,12 +155,10 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
         d.network =
             ps::io::report_network{.network = &*given.cluster.network, .traffic = &*made.traffic, .price = made.price, .rounds = rounds_of(made)};
     if (!plan.applied.empty()) {
-        auto const& before = made.strategies[made.rewritten->plain];
-        auto const at = std::ranges::find(d.strategies, before.name, &ps::io::compared::name) - d.strategies.begin();
-        d.rewriting = ps::io::report_rewriting{.graph = &made.rewritten->original.graph(),
-                                               .strategy = &before.strategy,
-                                               .compared = static_cast<std::size_t>(at),
-                                               .applied = plan.applied};
+        auto const& before = *made.rewritten;
+        auto const at = std::ranges::find(d.strategies, before.plain.name, &ps::io::compared::name) - d.strategies.begin();
+        d.rewriting = ps::io::report_rewriting{
+            .graph = &before.original.graph(), .strategy = &before.plain_strategy, .compared = static_cast<std::size_t>(at), .applied = plan.applied};
     }
     auto const add = [&](std::string const& prefix, std::vector<ps::io::setting> const& settings) {
         for (auto const& s : settings) d.options.push_back({prefix + s.key, s.value});
@@ -257,6 +257,7 @@ written_files write_files(request const& asked, inputs const& given, planned con
             notes.push_back(ps::text("strategy.flexflow is not written: ", e.what()));
         }
     }
+    if (!chosen.applied.empty()) folder.write("operators.json", [&](std::ostream& out) { ps::io::write_graph_json(out, all.problem.graph()); });
     folder.write("topology.json", [&](std::ostream& out) { ps::io::write_topology_json(out, cluster); });
     if (chosen.report) {
         std::size_t left_out = 0;

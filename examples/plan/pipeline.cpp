@@ -113,6 +113,21 @@ template <class F> void unless_left_out(planned& made, F const& f) {
     }
 }
 
+// The best pipeline of a problem, and how it was found.
+struct partitioned {
+    ps::search_result<ps::pipeline::pipeline_plan, ps::picoseconds> found;
+    std::optional<std::uint64_t> estimates{};
+};
+partitioned partition(ps::parallelization const& problem, ps::pipeline::pipeline_plan const& start, ps::pipeline::partition_options const& options,
+                      progress_display& progress, textbook_shelf& shelf) {
+    std::mt19937_64 unused;
+    std::optional<std::uint64_t> estimates;
+    auto found = ps::pipeline::partition(problem, start, unused, options, progress, shelf,
+                                         [&](ps::pipeline::estimated_pipelines const& e) { estimates = e.divisions; });
+    progress.finish(found.stats.evaluations);
+    return {std::move(found), estimates};
+}
+
 ps::picoseconds cheapest(planned const& made) {
     return std::ranges::min(made.strategies | std::views::transform([](auto const& s) { return s.figures.cost; }));
 }
@@ -151,7 +166,7 @@ void try_other_operators(request const& asked, inputs const& given, ps::picoseco
     auto found = described(std::move(other.best->plan), problem, given, baseline);
     if (!is_better(asked, found.figures, best)) return;
     made.pipeline = std::move(found);
-    made.pipeline->figures.name += ", rewritten operators";
+    made.pipeline->figures.name += of_other_operators;
     made.pipeline->problem = problem;
     made.pipeline->applied = graph.applied;
 }
@@ -217,6 +232,87 @@ void go_on(request const& asked, inputs const& given, ps::picoseconds baseline, 
     auto better = described(std::move(found->plan), made.problem, given, baseline);
     if (!is_better(asked, better.figures, made.pipeline->figures)) return;
     if (better.plan.tensor_parallel.empty()) better.figures.name = ps::text(name_of(found->stages, made.problem), ", some operators otherwise");
+    if (made.other_operators()) better.figures.name += of_other_operators;
+    made.pipelines->cost = better.figures.cost;
+    made.pipeline = std::move(better);
+}
+
+// What the rules, and pipelines of the operators that these make, may take of what pipelines had: the time and evaluations that are left, a quarter
+// of the time at least; in a rerun what they took before. Nothing where that is nothing.
+std::optional<ps::pipeline::partition_options> left_for_rewriting(request const& asked, ps::pipeline::partition_options options,
+                                                                  planned const& made) {
+    options.bound = made.pipeline->figures.cost;
+    if (asked.rerun) {
+        auto const& before = *asked.rerun->rewriting->first;
+        if (before.reason == ps::stop_reason::exhausted) return options;
+        options.evaluations = before.evaluations;
+        if (before.estimates) options.estimates = before.estimates;
+        return options;
+    }
+    if (options.evaluations) *options.evaluations -= std::min(*options.evaluations, made.pipelines->stats.evaluations);
+    if (options.evaluations == std::uint64_t{0}) return {};
+    if (options.time) {
+        auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(made.pipelines->stats.seconds));
+        *options.time = std::max(*options.time - used, *options.time / 4);
+    }
+    return options;
+}
+
+// Searches pipelines of the operators that are fastest on one device, made of the model's by rules. Where the best of them takes less than the best
+// of the model's own by more than `request::rewriting`, all that follows plans these operators. `options`: of pipelines, with the time for all of
+// them.
+void rewrite(request const& asked, inputs const& given, ps::picoseconds baseline, ps::pipeline::partition_options const& options, planned& made,
+             std::stop_token const& stop) {
+    auto left = left_for_rewriting(asked, options, made);
+    if (!left || stop.stop_requested()) return;
+    auto const began = std::chrono::steady_clock::now();
+    auto const seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began); };
+    auto const replicas = made.problem.options().replicas;
+    tools::deadline const limit(stop, with_grace(left->time));
+    auto const graphs = asked.rerun ? std::optional(asked.rerun->rewriting->first->graphs) : std::nullopt;
+    auto other = rewrite_first(asked, made.whole ? *made.whole : made.problem, left->time ? std::optional(*left->time / 2) : std::nullopt, graphs,
+                               limit.token());
+    made.pipelines->stats.seconds += seconds().count();
+    if (other.applied.empty()) return;
+    if (left->time) *left->time -= std::min(*left->time, std::chrono::duration_cast<std::chrono::nanoseconds>(seconds()));
+    auto const problem = made.whole ? ps::pipeline::one_replica(other.problem, replicas) : other.problem;
+    auto const& plain = made.pipeline->figures;
+    progress_display progress(asked.quiet, left->time, plain.cost, std::nullopt);
+    tools::deadline unlimited(stop, std::nullopt);
+    textbook_shelf shelf(problem, given, baseline, true, progress, unlimited);
+    std::optional<partitioned> search;
+    try {
+        search = partition(problem.until(limit.token()), {}, *left, progress, shelf);
+    } catch (ps::interrupted const&) {
+        return; // no time for a single one
+    }
+    made.pipelines->stats.seconds += search->found.stats.seconds;
+    if (!(search->found.cost < plain.cost)) return;
+    auto better = described(std::move(search->found.best), problem, given, baseline);
+    if (!is_better(asked, better.figures, plain)) return;
+    bool const comparable = asked.simulation.memory == ps::sim::memory_policy::ignore || plain.fits == better.figures.fits;
+    auto const gain = ps::to_seconds(plain.cost) / ps::to_seconds(better.figures.cost) - 1;
+    if (comparable && gain <= *asked.rewriting) {
+        if (gain >= 0.001)
+            made.notes.push_back(ps::text("operators that compute the same as the model's would take ", std::round(1000 * gain) / 10, "% less (",
+                                          other.applied.front(), other.applied.size() > 1 ? ", ..." : "", "): --rewriting ",
+                                          std::floor(100 * gain) / 100, " takes them"));
+        return;
+    }
+    better.figures.name += of_other_operators;
+    made.rewritten = rewriting{.original = made.problem,
+                               .whole = made.whole,
+                               .plain = plain,
+                               .plain_strategy = made.pipeline->plan.strategy,
+                               .plain_evaluations = made.pipelines->stats.evaluations,
+                               .applied = std::move(other.applied),
+                               .first = ps::io::run_rewriting_first{.share = *asked.rewriting,
+                                                                    .graphs = other.stats.evaluations,
+                                                                    .evaluations = search->found.stats.evaluations,
+                                                                    .estimates = search->estimates,
+                                                                    .reason = search->found.ended}};
+    made.problem = problem;
+    if (made.whole) made.whole = other.problem;
     made.pipelines->cost = better.figures.cost;
     made.pipeline = std::move(better);
 }
@@ -239,17 +335,17 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
                                      *options.time / 4);
         progress_display progress(asked.quiet, options.time, cheapest(made),
                                   data_parallel.figures.fits ? std::optional(data_parallel.figures.cost) : std::nullopt);
+        auto own = options; // of the model's operators
+        if (asked.rewriting && own.time) *own.time -= *own.time / 4;
         bool const fits = std::ranges::any_of(made.strategies, [](auto const& s) { return s.figures.fits; });
-        tools::deadline limit(stop, with_grace(options.time), !fits); // the first plan that fits is waited for
+        tools::deadline limit(stop, with_grace(own.time), !fits); // the first plan that fits is waited for
         textbook_shelf shelf(made.problem, given, baseline, fits, progress, limit);
-        std::optional<std::uint64_t> estimates;
-        std::mt19937_64 unused;
-        auto best = ps::pipeline::partition(made.problem.until(limit.token()), made.start_pipeline.value_or(ps::pipeline::pipeline_plan{}), unused,
-                                            options, progress, shelf, [&](ps::pipeline::estimated_pipelines const& e) { estimates = e.divisions; });
-        progress.finish(best.stats.evaluations);
+        auto [best, estimates] =
+            partition(made.problem.until(limit.token()), made.start_pipeline.value_or(ps::pipeline::pipeline_plan{}), own, progress, shelf);
         made.pipelines =
             pipeline_search{.stats = best.stats, .reason = best.ended, .estimates = estimates, .cost = best.cost, .textbook = shelf.figures()};
         made.pipeline = described(std::move(best.best), made.problem, given, baseline);
+        if (asked.rewriting) rewrite(asked, given, baseline, options, made, stop);
         go_on(asked, given, baseline, options, made, stop);
     });
 }
@@ -261,11 +357,13 @@ ps::picoseconds bound_of_plans(request const& asked, planned const& made, std::o
 
 void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {
     if (!made.pipelines) return;
-    if (made.pipeline && made.rewritten) made.pipeline->problem = made.rewritten->original;
+    bool const joint = made.rewritten && !made.rewritten->first;
+    if (made.pipeline && joint) made.pipeline->problem = made.rewritten->original;
     unless_left_out(made, [&] {
-        if (made.rewritten) try_other_operators(asked, given, baseline, made);
+        if (joint) try_other_operators(asked, given, baseline, made);
         shard_found(asked, given, baseline, made);
     });
+    if (made.pipeline && made.other_operators() && !joint) made.pipeline->applied = made.rewritten->applied;
     if (made.pipeline) made.pipelines->cost = made.pipeline->figures.cost;
     if (made.pipeline && !is_better(asked, made.pipeline->figures, made.found().figures)) made.pipeline.reset();
     if (made.pipeline && made.pipeline->problem && !made.rewritten->applied.empty())

@@ -34,10 +34,6 @@
 namespace plan {
 namespace {
 
-bool is_expert(std::string const& name) {
-    auto const list = expert_list();
-    return std::any_of(list.begin(), list.end(), [&](auto const& e) { return e.name == name; });
-}
 bool is_joint(request const& asked) { return asked.search && std::holds_alternative<ps::rewrite::joint_options>(*asked.search); }
 bool starts_from_file(request const& asked) { return asked.start != "cheapest" && !is_expert(asked.start); }
 
@@ -275,6 +271,14 @@ std::optional<std::string> outside_of_space(ps::parallelization const& problem, 
     return ps::text("operator ", problem.graph().names[*op], ": ", ps::space::to_string(s[*op], problem.graph().operations[*op]));
 }
 
+// What the expert with the name of `s` does with the operators that are planned, where rules made these of the model's.
+ps::space::flat_strategy on_planned_operators(planned const& made, named_strategy const& s) {
+    if (!made.other_operators()) return s.strategy;
+    for (auto const& e : expert_list())
+        if (spoken_name(e.name) == s.name) return made.problem.space().nearest(expert_strategy(e.name, made.problem));
+    return made.problem.space().nearest(ps::data_parallel(made.problem));
+}
+
 // The cheapest of those compared; for a search, one that is outside of the space is worth what the space has nearest to it.
 void choose_start(request const& asked, planned& made, std::stop_token const& stop) {
     tools::deadline const limit(stop, time_beside(asked));
@@ -282,13 +286,15 @@ void choose_start(request const& asked, planned& made, std::stop_token const& st
     made.start_strategy.clear();
     for (auto const& s : made.strategies) {
         std::optional<ps::picoseconds> cost = s.figures.cost;
-        if (asked.search && outside_of_space(made.problem, s.strategy))
-            cost = unless_cut(ps::text("what the space has nearest to ", s.name), asked, made, stop,
-                              [&] { return made.problem.until(limit.token()).evaluator()(made.problem.space().nearest(s.strategy)); });
+        auto const strategy = on_planned_operators(made, s);
+        if (made.other_operators() || (asked.search && outside_of_space(made.problem, strategy)))
+            cost =
+                unless_cut(made.other_operators() ? ps::text(s.name, " of other operators") : ps::text("what the space has nearest to ", s.name),
+                           asked, made, stop, [&] { return made.problem.until(limit.token()).evaluator()(made.problem.space().nearest(strategy)); });
         if (!made.start_strategy.empty() && (!cost || (least && *least <= *cost))) continue;
         least = cost;
         made.start = s.name;
-        made.start_strategy = s.strategy;
+        made.start_strategy = strategy;
     }
 }
 
@@ -313,7 +319,8 @@ void add_notes(request const& asked, planned& made) {
     if (used < devices)
         made.notes.push_back(ps::text("the batch is ", batch, ", so data parallelism splits it over ", used, " of ", devices,
                                       " devices; batch=", batch_for(devices, batch), " behind the model uses all"));
-    if (made.rewritten && made.rewritten->applied.empty())
+    bool const joint = made.rewritten && !made.rewritten->first;
+    if (joint && made.rewritten->applied.empty())
         made.notes.push_back(ps::text("no other operators than the model's were found to be faster",
                                       *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find some" : ""));
     else if (made.reason && !made.rewritten && !made.wired && made.stats->improved == 0 && devices > 1)
@@ -325,12 +332,12 @@ void add_notes(request const& asked, planned& made) {
         auto const outside = asked.search ? outside_of_space(made.given_problem(), other.strategy) : std::nullopt;
         if (outside && other.name != made.start)
             made.notes.push_back(ps::text(other.name, " is outside of the space (", *outside, "): it is shown for comparison"));
-        if (!outside && other.figures.cost < made.found().figures.cost)
+        if (!outside && (joint || !made.rewritten) && other.figures.cost < made.found().figures.cost)
             made.notes.push_back(
-                made.wired       ? ps::text(other.name, " costs less on this fabric than what was found: a larger budget may find better")
-                : made.rewritten ? ps::text(other.name, " costs less than what was found: --joint.refinement looks further, ",
-                                            "and other searches for the model's own operators begin there")
-                                 : ps::text(other.name, " costs less than what was found from '", made.start, "': --start cheapest begins there"));
+                made.wired ? ps::text(other.name, " costs less on this fabric than what was found: a larger budget may find better")
+                : joint    ? ps::text(other.name, " costs less than what was found: --joint.refinement looks further, ",
+                                      "and other searches for the model's own operators begin there")
+                           : ps::text(other.name, " costs less than what was found from '", made.start, "': --start cheapest begins there"));
     }
     if (auto const& f = made.figures(); !f.fits)
         made.notes.push_back(ps::text("the plan does not fit: device ", f.fullest_device, " needs ", tools::shown_memory(f.fullest_device_use),
@@ -419,6 +426,8 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
             pin_operators(asked, ps::space::with_replicas(ps::graph::read_graph(given.model.graph).graph, asked.space), given.cluster.cluster.size());
     planned made{.problem = make_problem(asked, given, oracle), .oracle = oracle};
     made.notes = given.model.notes;
+    if (!asked.why_own_operators.empty())
+        made.notes.push_back(ps::text("operators stay as the model has them, though others may be faster: ", asked.why_own_operators));
     made.notes.insert(made.notes.end(), pinned.begin(), pinned.end());
     if (auto const n = replicas_of(asked, given, made.problem); n > 1) {
         if (auto const why = why_of_all(asked, given)) throw ps::invalid_input("--replicas is ", n, ", but ", *why, ": must be 1");
@@ -472,6 +481,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
 
 // What is known of `s`, a strategy of `made.problem`, or nothing.
 static ps::io::compared const* known_figures(planned const& made, ps::space::flat_strategy const& s) {
+    if (made.other_operators()) return nullptr;
     auto const end = made.strategies.begin() + static_cast<std::ptrdiff_t>(made.compared);
     auto const known = std::find_if(made.strategies.begin(), end, [&](auto const& other) { return other.strategy == s; });
     return known != end ? &known->figures : nullptr;
@@ -494,7 +504,8 @@ static ps::picoseconds cost_of_start(request const& asked, planned& made, std::s
 static void search_from_start(request const& asked, planned& made, std::stop_token const& stop) {
     auto const start_cost = cost_of_start(asked, made, stop);
     auto& found = made.strategies.emplace_back(
-        named_strategy{.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = made.start_strategy});
+        named_strategy{.name = ps::text("found by ", ps::io::search_name(*asked.search), made.other_operators() ? of_other_operators : ""),
+                       .strategy = made.start_strategy});
     auto const end_at_start = [&](ps::stop_reason reason) {
         made.stats = ps::search_stats{.evaluations = 1};
         made.reason = reason;
@@ -580,8 +591,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     // What was found. Where its figures are known and a pipeline is the plan, nothing is simulated again.
     auto const evaluate_found = [&](std::stop_token const& until) {
         auto& found = made.strategies.back();
-        bool const same_operators = !made.rewritten || made.rewritten->applied.empty();
-        auto const* const known = same_operators ? known_figures(made, found.strategy) : nullptr;
+        auto const* const known = known_figures(made, found.strategy);
         if (!known || !made.pipeline || !is_better(asked, made.pipeline->figures, *known)) return evaluate(found, until);
         found.figures = *known;
         found.figures.name = found.name;
@@ -619,9 +629,10 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         static std::vector<ps::rewrite::rule> const none;
         auto found = search_jointly(rest, made.problem, given.rules ? &given.rules->rules : &none, std::nullopt, &progress);
         progress.finish(found.stats.evaluations);
+        auto const own = made.strategies.back();
         if (plain.cost < found.cost) { // a budget ended the search before it had looked as closely at the model's own operators
             found.problem = made.problem;
-            found.strategy = made.strategies.back().strategy;
+            found.strategy = own.strategy;
             found.applied.clear();
             found.bound.reset(); // of the operators found
             found.nothing_feasible = plain.nothing_feasible;
@@ -633,7 +644,8 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         made.nothing_feasible = found.nothing_feasible;
         made.curve = progress.curve();
         made.rewritten = rewriting{.original = made.problem,
-                                   .plain = made.strategies.size() - 1,
+                                   .plain = own.figures,
+                                   .plain_strategy = own.strategy,
                                    .plain_evaluations = plain.stats.evaluations,
                                    .applied = std::move(found.applied),
                                    .others = std::move(found.others)};
@@ -643,6 +655,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         conclude(asked, given, baseline, made, stop);
         return;
     }
+    if (made.other_operators() && !made.start_strategy.empty()) made.start_strategy = on_planned_operators(made, {.name = made.start});
     if (made.start_strategy.empty() && !made.wired) choose_start(asked, made, stop);
     if (asked.search && !made.wired) move_into_space(made);
     if (made.wired) {

@@ -7,6 +7,7 @@
 #include <random>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <parsearch/concepts/searcher.hpp>
@@ -54,13 +55,19 @@ struct move_line {
     ps::search::move_counts::counts counts{};
 };
 
-// What a joint search started from.
+// Behind the name of a plan.
+inline constexpr std::string_view of_other_operators = ", rewritten operators";
+
+// What rules made of the model's operators.
 struct rewriting {
-    ps::parallelization original;          // the problem of the model's operators
-    std::size_t plain = 0;                 // the strategy that it found for these, among `planned::strategies`
-    std::uint64_t plain_evaluations = 0;   // that this took
-    std::vector<std::string> applied{};    // the rules that made the operators found, in order
-    std::vector<rewritten_graph> others{}; // operators that it simulated beside those found, the cheapest first
+    ps::parallelization original;                       // the problem of the model's operators
+    std::optional<ps::parallelization> whole{};         // on all devices, where one of several replicas is planned
+    ps::io::compared plain{};                           // the best that was found for these
+    ps::space::flat_strategy plain_strategy{};          // of that
+    std::uint64_t plain_evaluations = 0;                // that this took
+    std::vector<std::string> applied{};                 // the rules that made the operators found, in order
+    std::vector<rewritten_graph> others{};              // operators that a joint search simulated beside those found, the cheapest first
+    std::optional<ps::io::run_rewriting_first> first{}; // where the rules were applied first, and all was searched for what they made; else joint
 };
 
 // Strategy and fabric made for each other.
@@ -70,7 +77,7 @@ struct co_optimized {
 };
 
 struct planned {
-    // Of one replica, where `whole` is there; after a joint search that of the operators found, to which the found strategy belongs.
+    // Of one replica, where `whole` is there; where rules made others of the model's operators that of these, to which the found strategy belongs.
     ps::parallelization problem;
     ps::cost::profiled_roofline oracle; // a copy of the problem's
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
@@ -98,7 +105,7 @@ struct planned {
     bool nothing_feasible = false; // the search found no plan that fits
     ps::byte_count missing = 0;    // bytes by which any strategy exceeds some device, at least
     std::vector<ps::io::cost_point> curve{};
-    std::optional<rewriting> rewritten{};        // by a joint search
+    std::optional<rewriting> rewritten{};        // by a joint search; else where other operators are chosen
     std::optional<std::size_t> rules_matching{}; // of the file of rules: those that apply to the model's operators
     std::vector<move_line> moves{};              // of a search that draws from the problem's moves
     std::uint64_t tied_evaluations = 0;          // by the search of those that do not differ between blocks
@@ -118,8 +125,12 @@ struct planned {
         return pipelines ? pipelines->textbook : none;
     }
     // The graph of the model.
-    [[nodiscard]] ps::graph::dense_graph const& model() const { return whole ? whole->graph() : given_problem().graph(); }
+    [[nodiscard]] ps::graph::dense_graph const& model() const {
+        if (rewritten && rewritten->whole) return rewritten->whole->graph();
+        return whole ? whole->graph() : given_problem().graph();
+    }
     // The problem of the model's operators.
+    [[nodiscard]] bool other_operators() const { return rewritten && !rewritten->applied.empty(); }
     [[nodiscard]] ps::parallelization const& given_problem() const { return rewritten ? rewritten->original : problem; }
 };
 

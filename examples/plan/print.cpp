@@ -158,6 +158,8 @@ std::vector<ps::io::compared> shown_rows(planned const& made) {
     auto out = compared_of(made);
     if (made.other_figures && std::ranges::find(out, made.other_figures->name, &ps::io::compared::name) == out.end())
         out.insert(out.end() - 1, *made.other_figures);
+    if (made.rewritten && std::ranges::find(out, made.rewritten->plain.name, &ps::io::compared::name) == out.end())
+        out.insert(out.end() - 1, made.rewritten->plain);
     if (!made.pipeline) return out;
     auto const& plan = made.pipeline->figures;
     if (!made.stats && out.size() > 1) out.pop_back(); // an expert, where no strategy was searched
@@ -408,11 +410,11 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
         tools::print("\n");
         print_table({{"", "move", true}, {"", "proposed"}, {"", "accepted"}, {"", ""}, {"", "improved"}}, rows);
     }
-    if (made.rewritten && !made.rewritten->applied.empty()) {
-        auto const& before = made.strategies[made.rewritten->plain].figures;
+    if (made.other_operators()) {
+        auto const& now = made.rewritten->first ? made.figures() : made.found().figures;
         tools::print("\n{} operators in the place of the model's {}: {} an iteration, {} with what was found for the model's own. Rules applied:\n",
                      ps::models::summarize(made.problem.graph()).operators, ps::models::summarize(made.given_problem().graph()).operators,
-                     tools::shown_time(made.found().figures.time), tools::shown_time(before.time));
+                     tools::shown_time(now.time), tools::shown_time(made.rewritten->plain.time));
         for (auto const& rule : made.rewritten->applied) tools::print("  {}\n", rule);
     }
     if (!given.model.hash.empty()) {

@@ -17,8 +17,8 @@ class ranks {
 
     // Takes its own options out of the arguments. Throws invalid_input.
     void take_options(int& argc, char** argv);
-    // Throws invalid_input where this cannot be searched by several.
-    void require(request const& asked, inputs const& given) const;
+    // Throws invalid_input where this cannot be searched by several, and asks for what can.
+    void require(request& asked, inputs const& given) const;
     // Whether this process only helps another one.
     [[nodiscard]] bool helps() const;
     // Takes part in the searches of the other one until that ends.

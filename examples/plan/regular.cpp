@@ -75,7 +75,8 @@ std::optional<named_strategy> regular_strategy(request const& asked, planned& ma
         return {};
     }
     // A start is an expert's strategy, or the user's own: it runs as well.
-    auto const start = std::ranges::find(made.strategies, made.start_strategy, &named_strategy::strategy);
+    auto const start = made.other_operators() ? made.strategies.end() // those compared are of the model's
+                                              : std::ranges::find(made.strategies, made.start_strategy, &named_strategy::strategy);
     bool const takes_start = start != made.strategies.end() && is_better(asked, start->figures, alike.figures);
     auto const& chosen = takes_start ? *start : alike;
     bool const pipeline = made.pipeline && is_better(asked, made.pipeline->figures, chosen.figures);

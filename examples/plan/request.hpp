@@ -22,8 +22,8 @@ namespace plan {
 namespace ps = parsearch;
 
 // The files of a plan beside its exports.
-inline constexpr std::array<std::string_view, 7> plan_files{"plan.json", "strategy.flexflow", "topology.json", "timeline.json",
-                                                            "graph.dot", "report.html",       "run.json"};
+inline constexpr std::array<std::string_view, 8> plan_files{"plan.json",     "operators.json", "strategy.flexflow", "topology.json",
+                                                            "timeline.json", "graph.dot",      "report.html",       "run.json"};
 
 // What the program ends with.
 enum exit_code { ok = 0, failed = 1, bad_input = 2, nothing_fits = 3, another_result = 4, interrupted = 130 };
@@ -47,6 +47,8 @@ struct request {
     ps::space::space_options space{};
     std::vector<std::string> pin{}, forbid{}; // OPERATOR=SPLIT: see `pin_operators`
     std::optional<double> regular = 0.05;     // how much less a plan must take that differs between blocks that repeat; nothing: it may differ
+    std::optional<double> rewriting = 0.05;   // how much less a plan must take of other operators that compute the same; nothing: the model's run
+    std::string why_own_operators{};          // run whatever else would be faster: told where the user did not ask for it; empty: no reason
     bool failures = false;                    // the plan is simulated after the failure of each wire of its fabric
     std::optional<ps::picoseconds> latency{}; // of inference: the batch is to be the one that serves most within it; nothing: the model's
     std::vector<std::string> compare{"all"};

@@ -136,9 +136,13 @@ ranks::~ranks() {
     std::fflush(nullptr);
     std::_Exit(interrupted);
 }
-void ranks::require(request const& asked, inputs const& given) const {
+void ranks::require(request& asked, inputs const& given) const {
     if (given.to_wire) throw ps::invalid_input("a fabric that is to be wired is not searched over ranks: plan does that");
     if (asked.latency) throw ps::invalid_input("--latency-limit: batches are not tried over ranks: plan does that");
+    if (asked.rewriting) {
+        asked.rewriting.reset();
+        asked.why_own_operators = "all ranks search for these";
+    }
     if (!asked.search) return;
     ps::io::visit_search(*asked.search, [&]<class Options>(auto const& entry, Options const&) {
         if (!runs_over_ranks<Options>)

@@ -85,6 +85,8 @@ class Folder(unittest.TestCase):
         return [o for s in self.load(folder, "plan.json")["stages"] for o in s["operators"]]
 
     def check_folder(self, folder, files=FILES):
+        if "rewritten_by" in self.load(folder, "plan.json"):
+            files = files | {"operators.json"}
         self.assertEqual({f.name for f in (self.path / folder).iterdir()}, files)
         for name in files:
             self.assertGreater((self.path / folder / name).stat().st_size, 50, name)
@@ -407,7 +409,7 @@ class Plans(Folder):
         out, _ = plan(*asked, *pins, "--explain", "fc1", "--quiet")
         self.assertIn("It can have no other configuration: --pin and --forbid leave none.", out)
         # A start that breaks a pin is none.
-        plan(*asked, "--simulation.optimizer", "adam", "--space.max_stages", 1, "--out", self.path / "c", pipelines=True)
+        plan(*asked, "--simulation.optimizer", "adam", "--space.max_stages", 1, "--rewriting", "none", "--out", self.path / "c", pipelines=True)
         for pipelines in (False, True):
             plan(*asked, *pins, "--start", self.path / "c" / "plan.json", "--out", self.path / "d", pipelines=pipelines)
             self.assertEqual([op["degrees"] for op in self.operators("d") if op["name"] in ("fc1", "fc2")], [{"o": 4}, {"o": 4}])
@@ -466,7 +468,7 @@ class Plans(Folder):
     def test_inference(self):
         step = "zoo:llama,layers=2,hidden=256,heads=8,kv_heads=4,feed_forward=512,vocabulary=1024,type=bf16,sequence=1,cached=255,batch=16"
         out, _ = plan("--model", step, "--cluster", "1x4xh100", "--inference", "--evaluations", 200, "--out", self.path / "a", pipelines=True)
-        run = self.check_folder("a")
+        run = self.load("a", "run.json")
         self.assertIs(run["simulation"]["training"], False)
         self.assertIn("inference=true", run["model"]["given"])
         self.assertIn(" and 4.00 MiB of cache", out) # keys and values of 256 tokens, 4 heads of 32, of 2 layers and 16 samples, 2 bytes each
@@ -569,10 +571,12 @@ class Plans(Folder):
         plan(*asked, "--out", self.path / "b")
         schema = json.loads((SCHEMAS / "run.schema.json").read_text(encoding="utf-8"))
 
+        left_out = {"run": {"pin", "forbid", "regular", "replicas", "failures"}, "run.rewriting": {"first"}}
+
         def check(value, rule, place):
             rule = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else rule
             if isinstance(value, dict) and "properties" in rule:
-                self.assertEqual(set(value) | ({"pin", "forbid", "regular", "replicas", "failures"} if place == "run" else set()), set(rule["properties"]), place)
+                self.assertEqual(set(value) | left_out.get(place, set()), set(rule["properties"]), place)
                 for name, member in value.items():
                     check(member, rule["properties"][name], f"{place}.{name}")
             if isinstance(value, list):
@@ -580,6 +584,9 @@ class Plans(Folder):
                     check(element, rule["items"], f"{place}[{i}]")
 
         check(self.load("a", "run.json"), schema, "run")
+        plan("--model", LAYERS, "--cluster", "1x2xp100", "--evaluations", 300, "--rewriting", 0, "--quiet", "--out", self.path / "e", pipelines=True)
+        left_out = {}
+        check(self.load("e", "run.json")["rewriting"], schema["properties"]["rewriting"], "run.rewriting")
         self.assertEqual(set(self.load("b", "run.json")), set(schema["required"]) | {"lower_bound_ps", "compute", "regular"})
         plan(*asked, "--search", "none", "--out", self.path / "c")
         self.assertEqual(set(self.load("c", "run.json")), set(schema["required"]) | {"compute"})
@@ -1125,6 +1132,50 @@ class Pipeline(Folder):
         self.assertEqual(pipeline["rewritten_by"], self.load("a", "run.json")["rewriting"]["applied"])
         self.assertIn("fc1+relu", {o["name"] for s in pipeline["stages"] for o in s["operators"]})
         self.assertEqual(data_of(self.path / "a" / "report.html")["rewriting"]["applied"], pipeline["rewritten_by"])
+
+    def test_rewriting(self):
+        asked = ["--model", LAYERS, "--cluster", "1x4xp100", "--simulation.optimizer", "adam", "--evaluations", 300]
+        out, _ = plan(*asked, "--rewriting", "none", "--out", self.path / "own", pipelines=True)
+        own = self.load("own", "run.json")
+        self.assertNotIn("rewriting", own)
+        # Other operators are chosen where that gains more than is asked, and everything is of them.
+        out, _ = plan(*asked, "--out", self.path / "a", pipelines=True)
+        made, run = self.load("a", "plan.json"), self.load("a", "run.json")
+        self.assertEqual(run["rewriting"]["plain_cost_ps"], own["pipelines"]["cost_ps"])
+        gain = run["rewriting"]["plain_cost_ps"] / made["predicted_ps"] - 1
+        self.assertGreater(gain, 0.05)
+        self.assertEqual(run["rewriting"]["first"]["share"], 0.05)
+        self.assertEqual(made["rewritten_by"], run["rewriting"]["applied"])
+        self.assertIn("fc1+relu", {o["name"] for s in made["stages"] for o in s["operators"]})
+        self.assertRegex(out, r"(?m)^plan .* rewritten operators")
+        self.assertRegex(out, r"6 operators in the place of the model's 8|4 operators in the place of the model's 6")
+        data = data_of(self.path / "a" / "report.html")
+        self.assertEqual(data["rewriting"]["applied"], made["rewritten_by"])
+        self.assertEqual(data["strategies"][data["rewriting"]["before"]]["cost"], run["rewriting"]["plain_cost_ps"])
+        # Else a note says what it would gain.
+        _, notes = plan(*asked, "--rewriting", gain + 0.01, "--out", self.path / "b", pipelines=True)
+        self.assertIn("operators that compute the same as the model's would take ", notes)
+        self.assertEqual(self.load("b", "plan.json")["predicted_ps"], self.load("own", "plan.json")["predicted_ps"])
+        for folder in ("a", "b"):
+            _, notes = plan("--rerun", self.path / folder / "run.json", "--out", self.path / "again")
+            self.assertIn("the rerun found the same", notes)
+            self.assertEqual(self.load("again", "plan.json"), self.load(folder, "plan.json"))
+        # The operators are a model as others are.
+        self.assertTrue((self.path / "a" / "operators.json").exists())
+        self.assertFalse((self.path / "b" / "operators.json").exists())
+        _, error = plan(*asked[:-2], "--import", self.path / "a" / "plan.json", code=2)
+        self.assertIn("operators.json", error)
+        plan("--model", self.path / "a" / "operators.json", *asked[2:-2], "--import", self.path / "a" / "plan.json", "--out", self.path / "c", "--export", "jax")
+        self.assertEqual(self.load("c", "plan.json")["predicted_ps"], made["predicted_ps"])
+        # Where the model's are asked for by name they stay, and a note says so.
+        for more in (["--pin", "fc1=s4"], ["--explain", "fc1"], ["--out", self.path / "d", "--export", "jax"]):
+            _, notes = plan(*asked, *more, pipelines=True)
+            self.assertIn("operators stay as the model has them", notes)
+        for more in (["--pin", "fc1=s4"], ["--explain", "fc1"], ["--search", "joint"], ["--search", "none"], ["--kernels.fusion", "compiled"], ["--space.pipelines", "false"]):
+            _, error = plan(*asked[:-2], *more, "--rewriting", 0.1, code=2, pipelines=True)
+            self.assertIn("--rewriting is given, but ", error)
+        _, error = plan(*asked, "--rewriting", "-1", code=2, pipelines=True)
+        self.assertIn("--rewriting is '-1': must be none, or a share such as 0.05, at least 0", error)
 
     def test_import(self):
         plan(*self.LARGE, "--quiet", "--out", self.path / "a", pipelines=True)

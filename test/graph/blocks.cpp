@@ -37,6 +37,15 @@ std::map<std::string, int> groups(graph::dense_graph const& g) {
     return out;
 }
 
+// A graph that numbers its operators from the last to the first.
+struct backwards {
+    graph::dense_graph const& forwards;
+
+    [[nodiscard]] std::vector<std::uint32_t> operators() const { return {forwards.order.rbegin(), forwards.order.rend()}; }
+    [[nodiscard]] auto inputs(std::uint32_t op) const { return ps::inputs(forwards, op); }
+    [[nodiscard]] auto description(std::uint32_t op) const { return ps::description(forwards, op); }
+};
+
 using list = std::vector<std::size_t>;
 } // namespace
 
@@ -63,6 +72,13 @@ TEST_CASE("blocks: operators at the same place of blocks that repeat") {
     for (auto const& [name, count] : of_llama) {
         INFO(name);
         CHECK(name.starts_with("block1."));
+        CHECK(count == 5);
+    }
+    auto const of_reversed = groups(graph::read_graph(backwards{llama}).graph);
+    CHECK(of_reversed.size() == of_llama.size());
+    for (auto const& [name, count] : of_reversed) {
+        INFO(name);
+        CHECK(name.starts_with("block5."));
         CHECK(count == 5);
     }
     // The bottlenecks of a stage that keep the shape; nothing of the first layers.

@@ -53,8 +53,8 @@ void borders_of_periods(std::span<std::uint32_t const> kinds, std::size_t offset
 /// operators, and in parts times the longest period (64).
 [[nodiscard]] std::vector<std::size_t> block_places(dense_graph const& g, std::span<std::uint32_t const> order, std::span<std::size_t const> narrow);
 
-/// Of each operator, the first that is at the same place of a block like its own (the feed-forward layer of every layer of a network): itself where
-/// no block repeats it. Graph inputs are alone. Complexity: as `block_places`.
+/// Of each operator, the one of the lowest number that is at the same place of a block like its own (the feed-forward layer of every layer of a
+/// network): itself where no block repeats it. Graph inputs are alone. Complexity: as `block_places`.
 [[nodiscard]] std::vector<std::uint32_t> first_repeats(dense_graph const& g);
 
 } // namespace parsearch::graph

@@ -85,6 +85,9 @@ PARSEARCH_INLINE std::vector<std::uint32_t> first_repeats(dense_graph const& g) 
         auto const like = first.try_emplace(kinds[block], begin).first->second;
         for (auto i = begin; i < end; ++i) out[order[i]] = order[like + (i - begin)];
     }
+    auto least = out; // where the graph numbers a later block first, its operators name the group
+    for (std::uint32_t op = 0; op < out.size(); ++op) least[out[op]] = std::min(least[out[op]], op);
+    for (auto& root : out) root = least[root];
     return out;
 }
 

@@ -366,7 +366,7 @@ TEST_CASE("plan JSON: of rewritten operators") {
     document["stages"][1]["operators"][0]["name"] = "fc3";
     CHECK(support::refusal([&] { return read(g, 8, document.dump()).strategy.size(); }) ==
           "p.json: stages[1].operators[0].name is \"fc3\": must be the name of an operator of the graph; the operators are those that 1 rule, "
-          "\"fuse: fc1, relu\", made of the model's: the plan is for these alone");
+          "\"fuse: fc1, relu\", made of the model's: the plan is for these alone, which the program plan writes as operators.json");
 }
 
 TEST_CASE("plan JSON: what earlier releases wrote is read") {

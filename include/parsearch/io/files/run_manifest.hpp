@@ -111,19 +111,37 @@ inline constexpr auto described<run_sources> =
                             field("data_sheet", &run_sources::data_sheet, "by a roofline at rates that no published run tells"),
                             field("fallback", &run_sources::fallback, "by another oracle"));
 
-/// What a joint search did to the model's operators.
+/// How operators were rewritten before anything was parallelized, and all was searched for those that this made.
+struct run_rewriting_first {
+    double share = 0;                         ///< by which a plan of other operators must be faster
+    std::uint64_t graphs = 0;                 ///< priced
+    std::uint64_t evaluations = 0;            ///< plans of the other operators that were simulated
+    std::optional<std::uint64_t> estimates{}; ///< ways to divide these that were estimated
+    stop_reason reason{};                     ///< why that ended
+    friend bool operator==(run_rewriting_first const&, run_rewriting_first const&) = default;
+};
+template <>
+inline constexpr auto described<run_rewriting_first> =
+    boost::hana::make_tuple(field("share", &run_rewriting_first::share, "by which a plan of other operators must be faster"),
+                            field("graphs", &run_rewriting_first::graphs, "priced"),
+                            field("evaluations", &run_rewriting_first::evaluations, "plans of the other operators that were simulated"),
+                            field("estimates", &run_rewriting_first::estimates, "ways to divide these that were estimated"),
+                            field("reason", &run_rewriting_first::reason, "why that ended"));
+
+/// What rules did to the model's operators.
 struct run_rewriting {
     std::vector<std::string> applied{};               ///< rules, in order: name, then operators
     std::uint64_t operators = 0, plain_operators = 0; ///< inputs included: of the graph found, and of the model's
-    std::int64_t plain_cost_ps = 0;                   ///< of the best strategy found without rules
+    std::int64_t plain_cost_ps = 0;                   ///< of the best plan found without rules
     std::uint64_t plain_evaluations = 0;              ///< that this took
+    std::optional<run_rewriting_first> first{};       ///< none: a joint search did it
     friend bool operator==(run_rewriting const&, run_rewriting const&) = default;
 };
 template <>
 inline constexpr auto described<run_rewriting> = boost::hana::make_tuple(
     field("operators", &run_rewriting::operators, "operators and inputs of the graph found"),
     field("plain_operators", &run_rewriting::plain_operators, "operators and inputs of the model"),
-    field("plain_cost_ps", &run_rewriting::plain_cost_ps, "of the best strategy found for the model's own operators, in picoseconds"),
+    field("plain_cost_ps", &run_rewriting::plain_cost_ps, "of the best plan found for the model's own operators, in picoseconds"),
     field("plain_evaluations", &run_rewriting::plain_evaluations, "graphs priced and strategies simulated for that"));
 
 /// What a search of pipelines was given and what it found.
@@ -187,7 +205,7 @@ struct run_manifest {
     run_result result{};
     std::optional<std::int64_t> lower_bound_ps{}; ///< no plan in the space of its operators costs less; none: not known
     std::optional<run_sources> compute{};         ///< of the plan
-    std::optional<run_rewriting> rewriting{};     ///< of a joint search
+    std::optional<run_rewriting> rewriting{};     ///< where rules were applied
     std::optional<run_pipelines> pipelines{};     ///< where pipelines were searched
     std::optional<run_failures> failures{};       ///< where they were asked for
     std::vector<run_figures> strategies{};        ///< those compared, the found one last

@@ -72,6 +72,7 @@ PARSEARCH_IO_INLINE void write_run_manifest(std::ostream& out, run_manifest cons
     if (m.compute) json["compute"] = options_to_json(*m.compute);
     if (m.rewriting) {
         json["rewriting"] = options_to_json(*m.rewriting);
+        if (m.rewriting->first) json["rewriting"]["first"] = options_to_json(*m.rewriting->first);
         json["rewriting"]["applied"] = m.rewriting->applied;
     }
     if (m.pipelines) {
@@ -133,13 +134,17 @@ PARSEARCH_IO_INLINE run_manifest read_run_manifest(json_document const& document
     if (auto const bound = root.find("lower_bound_ps")) m.lower_bound_ps = bound->integer<std::int64_t>(0);
     if (auto const compute = root.find("compute")) set_options_from_json(m.compute.emplace(), *compute);
     if (auto const rewriting = root.find("rewriting")) {
-        auto const said = rewriting->object({"operators", "plain_operators", "plain_cost_ps", "plain_evaluations", "applied"});
+        auto const said = rewriting->object({"operators", "plain_operators", "plain_cost_ps", "plain_evaluations", "first", "applied"});
         run_rewriting r{.operators = said.at("operators").integer<std::uint64_t>(),
                         .plain_operators = said.at("plain_operators").integer<std::uint64_t>(),
                         .plain_cost_ps = said.at("plain_cost_ps").integer<std::int64_t>(0),
                         .plain_evaluations = said.at("plain_evaluations").integer<std::uint64_t>(1)};
         auto const applied = said.at("applied");
         for (std::size_t i = 0; i < applied.size(); ++i) r.applied.push_back(applied[i].string());
+        if (auto const first = said.find("first")) {
+            r.first = described_from_json<run_rewriting_first>(*first);
+            detail::require_not_negative(*first, "share", r.first->share);
+        }
         m.rewriting = std::move(r);
     }
     if (auto const pipelines = root.find("pipelines")) {

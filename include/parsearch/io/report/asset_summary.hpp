@@ -80,8 +80,8 @@ if (data.rewriting && data.rewriting.applied.length) { // What rules made of the
   const { before, applied, operatorCount } = data.rewriting, plain = strategies[before];
   byId('rewriting').hidden = false;
   const ratio = plain.time / found.time;
-  byId('rewriting-p').textContent = `The search changed operators and their parallelization together: ${plural(data.operatorCount, 'operator')} in the place of the model’s ${count(operatorCount)}, which compute the same. `
-    + `Compared are the simulated iterations of this plan and of the best strategy that the same search found for the model’s own operators: `
+  byId('rewriting-p').textContent = `Rules changed operators: ${plural(data.operatorCount, 'operator')} in the place of the model’s ${count(operatorCount)}, which compute the same. `
+    + `Compared are the simulated iterations of this plan and of the best that the same search found for the model’s own operators: `
     + (ratio >= 1.005 ? `this plan is ${times(ratio)} as fast.` : ratio <= 0.995 ? `this plan takes ${times(1 / ratio)} the time.` : 'they are as fast.');
   const longest = Math.max(plain.time, found.time), moved = s => traffic(s.moved.reduce((a, b) => a + b, 0));
   byId('rewriting-t').append(table('strategies cards', [

@@ -192,10 +192,17 @@ class joint_run {
 
 } // namespace detail
 
+/// The problem of other operators that compute the same.
+struct rewritten_problem {
+    parallelization problem;          ///< its operators have names of their own, made of the model's
+    std::vector<std::string> applied; ///< the rules that led to it, in order: name, then operators; empty: the operators are the model's
+    std::uint64_t graphs = 0;         ///< priced, the model's among them
+};
+
 /// The problem of the graph that is best on one device, rewritten by the options' rules before anything is parallelized: what optimising in sequence
-/// starts from. Options as of `joint`, of which the refinement and the memory limit do not count here. Throws `invalid_input` on options out of
-/// range.
-[[nodiscard]] parallelization rewritten_first(parallelization const& problem, joint_options const& options);
+/// starts from. Options as of `joint`, of which the refinement and the memory limit do not count here; a budget that ends it leaves the best so far.
+/// Throws `invalid_input` on options out of range.
+[[nodiscard]] rewritten_problem rewritten_first(parallelization const& problem, joint_options const& options);
 
 /// The result of `joint`.
 using joint_result = search_result<joint_plan, picoseconds>;

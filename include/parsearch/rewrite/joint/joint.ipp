@@ -122,15 +122,18 @@ PARSEARCH_INLINE void joint_run::find_bound() {
 
 namespace parsearch::rewrite {
 
-PARSEARCH_INLINE parallelization rewritten_first(parallelization const& problem, joint_options const& options) {
+PARSEARCH_INLINE rewritten_problem rewritten_first(parallelization const& problem, joint_options const& options) {
     validate(options);
     search::stopping limit(search::budget_of(options));
-    std::uint64_t evaluations = 1;
+    std::uint64_t graphs = 1;
     joint_cache cache(problem, options.pricing);
-    auto const best = detail::optimised_alone(
-        cache, problem, lift(problem.graph()).graph, options, [&](std::size_t, std::size_t, picoseconds) { ++evaluations; },
-        [&] { return limit.due(evaluations).has_value(); });
-    return with_graph(problem, folded_operators(best.graph, detail::purpose_of(problem)));
+    auto best = detail::optimised_alone(
+        cache, problem, lift(problem.graph()).graph, options, [&](std::size_t, std::size_t, picoseconds) { ++graphs; },
+        [&] { return limit.due(graphs).has_value(); });
+    if (best.applied.empty()) return {problem, {}, graphs};
+    auto operators = detail::operators_of(problem, best.graph);
+    keep_names(operators, problem.graph());
+    return {with_graph(problem, operators), std::move(best.applied), graphs};
 }
 
 } // namespace parsearch::rewrite
