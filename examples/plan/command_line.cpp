@@ -295,8 +295,8 @@ void add_general(CLI::App& app, raw_command& raw) {
         "0.05");
     tools::add_text(
         app, "--rewriting", search, "SHARE",
-        "operators are replaced by others that compute the same (fused, merged) where a plan of these takes less by more than this share; none: the "
-        "model's stay",
+        "operators are replaced by others that compute the same (fused, merged) where a plan of the model's takes longer by more than this share; "
+        "none: the model's stay",
         [&raw](std::string const& s) {
             if (s == "none") return raw.asked.rewriting.reset();
             raw.asked.rewriting = share_of("rewriting", s);

@@ -291,12 +291,12 @@ void rewrite(request const& asked, inputs const& given, ps::picoseconds baseline
     auto better = described(std::move(search->found.best), problem, given, baseline);
     if (!is_better(asked, better.figures, plain)) return;
     bool const comparable = asked.simulation.memory == ps::sim::memory_policy::ignore || plain.fits == better.figures.fits;
-    auto const gain = ps::to_seconds(plain.cost) / ps::to_seconds(better.figures.cost) - 1;
-    if (comparable && gain <= *asked.rewriting) {
-        if (gain >= 0.001)
-            made.notes.push_back(ps::text("operators that compute the same as the model's would take ", std::round(1000 * gain) / 10, "% less (",
-                                          other.applied.front(), other.applied.size() > 1 ? ", ..." : "", "): --rewriting ",
-                                          std::floor(100 * gain) / 100, " takes them"));
+    auto const longer = ps::to_seconds(plain.cost) / ps::to_seconds(better.figures.cost) - 1;
+    if (comparable && longer <= *asked.rewriting) {
+        if (longer >= 0.001)
+            made.notes.push_back(ps::text("the plan takes ", std::round(1000 * longer) / 10,
+                                          "% longer than one of other operators that compute the same (", other.applied.front(),
+                                          other.applied.size() > 1 ? ", ..." : "", "): --rewriting ", std::floor(100 * longer) / 100, " takes that"));
         return;
     }
     better.figures.name += of_other_operators;

@@ -1138,7 +1138,7 @@ class Pipeline(Folder):
         out, _ = plan(*asked, "--rewriting", "none", "--out", self.path / "own", pipelines=True)
         own = self.load("own", "run.json")
         self.assertNotIn("rewriting", own)
-        # Other operators are chosen where that gains more than is asked, and everything is of them.
+        # Other operators are chosen where the model's take longer than is asked, and everything is of them.
         out, _ = plan(*asked, "--out", self.path / "a", pipelines=True)
         made, run = self.load("a", "plan.json"), self.load("a", "run.json")
         self.assertEqual(run["rewriting"]["plain_cost_ps"], own["pipelines"]["cost_ps"])
@@ -1152,9 +1152,9 @@ class Pipeline(Folder):
         data = data_of(self.path / "a" / "report.html")
         self.assertEqual(data["rewriting"]["applied"], made["rewritten_by"])
         self.assertEqual(data["strategies"][data["rewriting"]["before"]]["cost"], run["rewriting"]["plain_cost_ps"])
-        # Else a note says what it would gain.
+        # Else a note says by how much.
         _, notes = plan(*asked, "--rewriting", gain + 0.01, "--out", self.path / "b", pipelines=True)
-        self.assertIn("operators that compute the same as the model's would take ", notes)
+        self.assertIn("% longer than one of other operators that compute the same (", notes)
         self.assertEqual(self.load("b", "plan.json")["predicted_ps"], self.load("own", "plan.json")["predicted_ps"])
         for folder in ("a", "b"):
             _, notes = plan("--rerun", self.path / folder / "run.json", "--out", self.path / "again")
