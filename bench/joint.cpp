@@ -72,7 +72,9 @@ nlohmann::json measure(std::string const& model, std::uint32_t gpus, request con
         return ps::rewrite::joint(p, {}, rng).cost;
     };
     row["parallelized_ms"] = ms(parallelized(problem));
-    row["sequential_ms"] = ms(parallelized(ps::rewrite::rewritten_first(problem, {.rules = rules}).problem));
+    auto const first = ps::rewrite::rewritten_first(problem, {.rules = rules}).problem;
+    row["rewritten_ms"] = ms(first.evaluator()(ps::data_parallel(first)));
+    row["sequential_ms"] = ms(parallelized(first));
     std::uint64_t graphs = 0;
     std::mt19937_64 rng(asked.seed), same(asked.seed);
     auto const unmapped = ps::rewrite::joint(problem, {}, same, {.rules = rules, .mapping_views = 0});

@@ -93,6 +93,7 @@ def joint(rows):
         *([("GPUs", lambda row: row["devices"])] if several else []),
         ("data parallel", milliseconds("data_parallel_ms", 1)),
         ("best expert", milliseconds("expert_ms", 1)),
+        ("rewritten", milliseconds("rewritten_ms", 1)),
         ("plain", milliseconds("parallelized_ms", 2)),
         ("first", milliseconds("sequential_ms", 2)),
         ("unmapped", milliseconds("unmapped_ms", 2)),

@@ -190,8 +190,10 @@ void keep_operators(raw_command const& raw, request& asked, bool given) {
     if (given && !why.empty()) throw ps::invalid_input("--rewriting is given, but ", why, ": the model's operators stay");
     if (why.empty() && (given || asked.exports.empty())) return;
     asked.rewriting.reset();
-    if (why.empty()) asked.why_own_operators = "runtimes know these: --rewriting for --export nevertheless";
-    else if (raw.search != "none" && raw.search != "joint" && asked.pipelines && raw.fabric != "topoopt") asked.why_own_operators = why;
+    bool const obvious = raw.search == "none" || raw.search == "joint" || !asked.pipelines || raw.fabric == "topoopt";
+    if (!obvious)
+        asked.notes.push_back(ps::text("operators stay as the model has them, though others may be faster: ",
+                                       why.empty() ? "runtimes know these; --rewriting for --export nevertheless" : why));
 }
 
 void add_general(CLI::App& app, raw_command& raw) {
@@ -559,6 +561,11 @@ command read_command_line(int argc, char const* const* argv) {
     if (raw.search == "none") {
         asked.pipelines.reset(); // a strategy is evaluated, nothing is searched
         return {.asked = asked};
+    }
+    if (asked.pipelines && !asked.exports.empty() && !of_pipelines.contains("offload")) {
+        asked.pipelines->offload = false;
+        asked.notes.emplace_back(
+            "activations do not wait on hosts, which no runtime of --export knows: --space.offload true for --export nevertheless");
     }
     (void)ps::io::default_options(raw.search); // refuses an unknown name
     for (auto& [options, used] : algorithms)

@@ -154,7 +154,7 @@ ps::io::report_data report_of(request const& asked, inputs const& given, planned
     if (made.traffic)
         d.network =
             ps::io::report_network{.network = &*given.cluster.network, .traffic = &*made.traffic, .price = made.price, .rounds = rounds_of(made)};
-    if (!plan.applied.empty()) {
+    if (made.other_operators() && !plan.applied.empty()) {
         auto const& before = *made.rewritten;
         auto const at = std::ranges::find(d.strategies, before.plain.name, &ps::io::compared::name) - d.strategies.begin();
         d.rewriting = ps::io::report_rewriting{
@@ -257,7 +257,8 @@ written_files write_files(request const& asked, inputs const& given, planned con
             notes.push_back(ps::text("strategy.flexflow is not written: ", e.what()));
         }
     }
-    if (!chosen.applied.empty()) folder.write("operators.json", [&](std::ostream& out) { ps::io::write_graph_json(out, all.problem.graph()); });
+    if (!chosen.applied.empty())
+        folder.write(std::string(operators_file), [&](std::ostream& out) { ps::io::write_graph_json(out, all.problem.graph()); });
     folder.write("topology.json", [&](std::ostream& out) { ps::io::write_topology_json(out, cluster); });
     if (chosen.report) {
         std::size_t left_out = 0;

@@ -388,7 +388,7 @@ void settle(request const& asked, inputs const& given, planned& made) {
         made.plan = chosen_plan{.plan = {.how = ps::pipeline::unpipelined(made.problem.graph()), .strategy = made.found().strategy},
                                 .problem = made.problem,
                                 .part = made.problem,
-                                .applied = made.rewritten ? made.rewritten->applied : std::vector<std::string>{}};
+                                .applied = made.rewritten ? made.rewritten->applied : given.applied};
         made.plan->all = on_all_devices(made, made.plan->plan);
         if (reported) made.plan->report = std::move(simulated);
         return;
@@ -399,7 +399,7 @@ void settle(request const& asked, inputs const& given, planned& made) {
     made.plan = chosen_plan{.plan = found.plan,
                             .problem = problem,
                             .part = ps::pipeline::micro_batch_problem(problem, found.plan.how.micro_batches),
-                            .applied = found.applied};
+                            .applied = made.rewritten ? found.applied : given.applied};
     made.plan->all = on_all_devices(made, found.plan);
     auto const& all = made.plan->on_all();
     std::istringstream lines(ps::pipeline::to_string(all.problem, all.plan));

@@ -381,6 +381,20 @@ static bool passes_on(ps::graph::operator_graph const& g) {
     return false;
 }
 
+// Where the plan to start from is of operators that rules made of the model's, and these stand beside it, they are planned.
+static void take_operators_of_start(request const& asked, inputs& out) {
+    auto const& path = asked.start;
+    std::ifstream in(path, std::ios::binary);
+    auto rules = ps::io::rewritten_by(in, path);
+    auto const beside = (std::filesystem::path(path).parent_path() / operators_file).string();
+    std::error_code error;
+    if (rules.empty() || !std::filesystem::is_regular_file(beside, error)) return;
+    out.applied = std::move(rules);
+    if (std::filesystem::equivalent(ps::io::parse_settings(asked.model).name, beside, error)) return;
+    out.model = tools::load_model(beside, out.cluster.cluster.size());
+    out.model.notes.push_back(ps::text(path, " is of operators that rules made of the model's: those of ", beside, " are planned"));
+}
+
 inputs read_inputs(request const& asked) {
     auto to_wire = fabric_to_wire(asked);
     auto cluster = to_wire ? unwired(*to_wire) : ps::io::make_named_cluster(asked.cluster);
@@ -397,6 +411,7 @@ inputs read_inputs(request const& asked) {
     if (starts_from_file(asked)) {
         require_plan_file("start", asked.start, "cheapest, ");
         out.start_hash = ps::io::hash_of_file(asked.start);
+        take_operators_of_start(asked, out);
     }
     if (!asked.diff.empty() && !is_expert(asked.diff)) require_plan_file("--diff", asked.diff, "");
     if (!asked.profile.empty()) {
@@ -426,8 +441,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
             pin_operators(asked, ps::space::with_replicas(ps::graph::read_graph(given.model.graph).graph, asked.space), given.cluster.cluster.size());
     planned made{.problem = make_problem(asked, given, oracle), .oracle = oracle};
     made.notes = given.model.notes;
-    if (!asked.why_own_operators.empty())
-        made.notes.push_back(ps::text("operators stay as the model has them, though others may be faster: ", asked.why_own_operators));
+    made.notes.insert(made.notes.end(), asked.notes.begin(), asked.notes.end());
     made.notes.insert(made.notes.end(), pinned.begin(), pinned.end());
     if (auto const n = replicas_of(asked, given, made.problem); n > 1) {
         if (auto const why = why_of_all(asked, given)) throw ps::invalid_input("--replicas is ", n, ", but ", *why, ": must be 1");

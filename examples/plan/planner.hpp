@@ -44,6 +44,7 @@ struct inputs {
     tools::loaded_model model;
     ps::io::named_cluster cluster;
     std::optional<ps::io::asked_fabric> to_wire{}; // the fabric is wired for the model: until `wire_fabric` the cluster has an ideal switch
+    std::vector<std::string> applied{}; // the rules that made the operators of `model`, which are those of the plan to start from; empty: the model's
     std::optional<ps::cost::profile> profile{};
     std::optional<rule_file> rules{};
     std::string cluster_hash{}, start_hash{}, profile_hash{}, rules_hash{}; // of the files; empty where there are none

@@ -217,11 +217,11 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster, ps::sim::si
                        kept);
 }
 
-// "; no plan of the space costs less than 1 s (2.0% less)", of what costs `cost`; nothing where it says nothing.
+// "; no plan of these operators costs less than 1 s (2.0% less)", of what costs `cost`; nothing where it says nothing.
 std::string beside_bound(std::string_view of, ps::picoseconds cost, std::optional<ps::picoseconds> bound) {
     if (!bound || *bound <= ps::picoseconds::zero() || cost == ps::cost_traits<ps::picoseconds>::infinity()) return {};
-    if (cost <= *bound) return fmt::format("; {} of the space costs less", of);
-    return fmt::format("; {} of the space costs less than {} ({:.1f}% less)", of, tools::shown_time(*bound),
+    if (cost <= *bound) return fmt::format("; {} of these operators costs less", of);
+    return fmt::format("; {} of these operators costs less than {} ({:.1f}% less)", of, tools::shown_time(*bound),
                        100 * (1 - static_cast<double>(bound->count()) / static_cast<double>(cost.count())));
 }
 

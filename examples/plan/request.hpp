@@ -22,8 +22,9 @@ namespace plan {
 namespace ps = parsearch;
 
 // The files of a plan beside its exports.
-inline constexpr std::array<std::string_view, 8> plan_files{"plan.json",     "operators.json", "strategy.flexflow", "topology.json",
-                                                            "timeline.json", "graph.dot",      "report.html",       "run.json"};
+inline constexpr std::string_view operators_file = "operators.json"; // where rules made the operators of the plan
+inline constexpr std::array<std::string_view, 8> plan_files{"plan.json",     operators_file, "strategy.flexflow", "topology.json",
+                                                            "timeline.json", "graph.dot",    "report.html",       "run.json"};
 
 // What the program ends with.
 enum exit_code { ok = 0, failed = 1, bad_input = 2, nothing_fits = 3, another_result = 4, interrupted = 130 };
@@ -48,13 +49,13 @@ struct request {
     std::vector<std::string> pin{}, forbid{}; // OPERATOR=SPLIT: see `pin_operators`
     std::optional<double> regular = 0.05;     // how much less a plan must take that differs between blocks that repeat; nothing: it may differ
     std::optional<double> rewriting = 0.05;   // how much longer the model's operators may take than others that compute the same; nothing: they stay
-    std::string why_own_operators{};          // run whatever else would be faster: told where the user did not ask for it; empty: no reason
     bool failures = false;                    // the plan is simulated after the failure of each wire of its fabric
     std::optional<ps::picoseconds> latency{}; // of inference: the batch is to be the one that serves most within it; nothing: the model's
     std::vector<std::string> compare{"all"};
     std::string diff{};                 // a file of a plan, or the name of an expert, from which the plan's differences are shown; empty: none
     std::vector<std::string> explain{}; // operators of which the plan says why they have their configurations
     std::optional<std::chrono::nanoseconds> explain_time{std::chrono::seconds{10}}; // that this may take; nothing: not limited
+    std::vector<std::string> notes{};                                               // what was left out of the space though the user did not say so
     std::string out{};                                                              // a folder; empty: no files
     std::vector<wanted_export> exports{};                                           // beside the other files
     std::string measures{};                                                         // a file of times for FlexNet; empty: none

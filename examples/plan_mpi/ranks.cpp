@@ -141,7 +141,7 @@ void ranks::require(request& asked, inputs const& given) const {
     if (asked.latency) throw ps::invalid_input("--latency-limit: batches are not tried over ranks: plan does that");
     if (asked.rewriting) {
         asked.rewriting.reset();
-        asked.why_own_operators = "all ranks search for these";
+        asked.notes.emplace_back("operators stay as the model has them, though others may be faster: all ranks search for these");
     }
     if (!asked.search) return;
     ps::io::visit_search(*asked.search, [&]<class Options>(auto const& entry, Options const&) {

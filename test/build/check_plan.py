@@ -117,7 +117,7 @@ class Plans(Folder):
         self.assertLessEqual(run["result"]["cost_ps"], min(s["time_ps"] for s in run["strategies"]))
         self.assertGreater(run["lower_bound_ps"], 0)
         self.assertLessEqual(run["lower_bound_ps"], run["result"]["cost_ps"])
-        said = re.search(r"no strategy of the space costs less than (.*) \(([0-9.]+)% less\)", out)
+        said = re.search(r"no strategy of these operators costs less than (.*) \(([0-9.]+)% less\)", out)
         self.assertAlmostEqual(picoseconds(said[1]) / run["lower_bound_ps"], 1, delta=2e-3)
         self.assertAlmostEqual(float(said[2]), 100 * (1 - run["lower_bound_ps"] / run["result"]["cost_ps"]), delta=0.051)
         self.assertIn("2 x  block{1,2}.attention  ", plan("--model", GPT, "--cluster", "2x4xv100", "--search", "none")[0])
@@ -958,12 +958,12 @@ class Joint(Folder):
         self.assertEqual(run["search"]["name"], "joint")
         self.assertLess(run["rewriting"]["operators"], run["rewriting"]["plain_operators"])
         self.check_rerun("a")
+        # A plan is read with the operators that it is of, and without these not at all.
+        _, said = plan("--model", LAYERS, "--cluster", "1x4xp100", "--import", self.path / "a" / "plan.json")
+        self.assertIn("operators.json are planned", said)
+        (self.path / "a" / "operators.json").unlink()
         _, said = plan("--model", LAYERS, "--cluster", "1x4xp100", "--import", self.path / "a" / "plan.json", code=2)
         self.assertIn("the operators are those that", said)
-        # A manifest of other rules is another result.
-        run["rewriting"]["applied"] = run["rewriting"]["applied"][1:]
-        (self.path / "other.json").write_text(json.dumps(run))
-        self.assertIn("the rerun found", plan("--rerun", self.path / "other.json", "--quiet", code=4)[1])
 
     def test_budgets_and_refinement(self):
         for asked in (["--evaluations", 7], ["--time", "300ms"], ["--time", "400ms", "--joint.refinement", 1000000], ["--joint.refinement", 300, "--time", "none"]):
@@ -1030,7 +1030,7 @@ class Pipeline(Folder):
         self.assertIn("yes" if said[6] == "fits" else "NO", cells[-3:])
         self.assertLess(run["pipelines"]["cost_ps"], run["result"]["cost_ps"])
         self.assertGreaterEqual(run["pipelines"]["cost_ps"], time_ps)
-        bound = re.search(r"no plan of the space costs less than (\S+ \S+) \(", out)
+        bound = re.search(r"no plan of these operators costs less than (\S+ \S+) \(", out)
         self.assertAlmostEqual(picoseconds(bound[1]) / run["lower_bound_ps"], 1, delta=2e-3)
         self.assertLessEqual(run["lower_bound_ps"], time_ps)
         self.assertIn(f"search   pipelines: {run['pipelines']['evaluations']} simulated in ", out)
@@ -1163,12 +1163,22 @@ class Pipeline(Folder):
         # The operators are a model as others are.
         self.assertTrue((self.path / "a" / "operators.json").exists())
         self.assertFalse((self.path / "b" / "operators.json").exists())
+        _, notes = plan("--model", self.path / "a" / "operators.json", *asked[2:-2], "--import", self.path / "a" / "plan.json", "--out", self.path / "c", "--export", "jax")
+        self.assertEqual(self.load("c", "plan.json")["predicted_ps"], made["predicted_ps"])
+        self.assertNotIn("operators.json are planned", notes)
+        # Where a plan is read they are taken in the place of the model's.
+        _, notes = plan(*asked[:-2], "--import", self.path / "a" / "plan.json", "--out", self.path / "d")
+        self.assertIn("operators.json are planned", notes)
+        self.assertEqual(self.load("d", "plan.json"), made)
+        _, notes = plan("--rerun", self.path / "d" / "run.json")
+        self.assertIn("the rerun found the same", notes)
+        plan(*asked, "--start", self.path / "d" / "plan.json", "--out", self.path / "e", pipelines=True)
+        self.assertLessEqual(self.load("e", "plan.json")["predicted_ps"], made["predicted_ps"])
+        (self.path / "a" / "operators.json").unlink()
         _, error = plan(*asked[:-2], "--import", self.path / "a" / "plan.json", code=2)
         self.assertIn("operators.json", error)
-        plan("--model", self.path / "a" / "operators.json", *asked[2:-2], "--import", self.path / "a" / "plan.json", "--out", self.path / "c", "--export", "jax")
-        self.assertEqual(self.load("c", "plan.json")["predicted_ps"], made["predicted_ps"])
         # Where the model's are asked for by name they stay, and a note says so.
-        for more in (["--pin", "fc1=s4"], ["--explain", "fc1"], ["--out", self.path / "d", "--export", "jax"]):
+        for more in (["--pin", "fc1=s4"], ["--explain", "fc1"], ["--out", self.path / "f", "--export", "jax"]):
             _, notes = plan(*asked, *more, pipelines=True)
             self.assertIn("operators stay as the model has them", notes)
         for more in (["--pin", "fc1=s4"], ["--explain", "fc1"], ["--search", "joint"], ["--search", "none"], ["--kernels.fusion", "compiled"], ["--space.pipelines", "false"]):

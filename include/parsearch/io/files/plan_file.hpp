@@ -59,6 +59,10 @@ template <detail::has_graph_and_topology P>
     return read_plan_json(in, std::move(name), problem.graph(), problem.topology().size(), notes);
 }
 
+/// The rules that made the operators of the plan in a document, as `plan_notes::rewritten_by`, without a graph; empty where they are the model's, and
+/// of what is no JSON document.
+[[nodiscard]] std::vector<std::string> rewritten_by(std::istream& in, std::string name);
+
 } // namespace parsearch::io
 
 #ifndef PARSEARCH_IO_COMPILED

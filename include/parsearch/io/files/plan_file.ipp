@@ -215,4 +215,15 @@ PARSEARCH_IO_INLINE pipeline::pipeline_plan read_plan_json(std::istream& in, std
     });
 }
 
+PARSEARCH_IO_INLINE std::vector<std::string> rewritten_by(std::istream& in, std::string name) {
+    std::vector<std::string> out;
+    if (char first = 0; !(in >> first) || first != '{') return out;
+    in.seekg(0);
+    json_document const document(in, std::move(name));
+    document.root().for_members([&](std::string_view member, json_value const& rules) {
+        for (std::size_t i = 0; member == "rewritten_by" && i < rules.size(); ++i) out.push_back(rules[i].string());
+    });
+    return out;
+}
+
 } // namespace parsearch::io
