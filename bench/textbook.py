@@ -91,7 +91,7 @@ def row_of(programs, name, model, cluster, optimizer, budget):
         plan = json.loads(pathlib.Path(folder, "plan.json").read_text())
         found, stages = plan["predicted_ps"], plan["stages"]
         parts = [f"{len(stages)} stages" if len(stages) > 1 else "", f"interleaved {plan['interleaved']}" if "interleaved" in plan else "", f"{plan['micro_batches']} micro-batches" if plan["micro_batches"] > 1 else "",
-                 "sharded within nodes" if plan.get("sharded_within_nodes") else "fully sharded" if plan.get("sharded_parameters") else "sharded gradients" if plan.get("sharded_gradients") else "sharded optimizer" if plan["sharded_optimizer"] else "", "computed again" if any(s.get("recompute") for s in stages) else "", "offloaded" if any(o.get("offloaded") for s in stages for o in s["operators"]) else ""]
+                 "sharded within nodes" if plan.get("sharded_within_nodes") else "fully sharded" if plan.get("sharded_parameters") else "sharded gradients" if plan.get("sharded_gradients") else "sharded optimizer" if plan["sharded_optimizer"] else "", "computed again" if any(s.get("recompute") for s in stages) else "", "offloaded" if any(o.get("offloaded") for s in stages for o in s["operators"]) else "", "other operators" if plan.get("rewritten_by") else ""]
         kind = ", ".join(p for p in parts if p) or "a strategy"
     return {"case": name, "devices": book["devices"], "found_s": found / 1e12, "textbook_s": book["textbook_ps"] and book["textbook_ps"] / 1e12, "textbook": book["textbook"],
             "bound_s": run.get("lower_bound_ps", 0) / 1e12 or None, "wall_s": wall, "peak_bytes": peak, "fits": code == 0,

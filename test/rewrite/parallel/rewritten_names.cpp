@@ -14,6 +14,9 @@ TEST_CASE("numbers that rewriting left in names go where nothing needs them") {
     g.order = {6, 0, 1, 2, 3, 4, 5, 7};
     rewrite::keep_names(g, model);
     CHECK(g.names == std::vector<std::string>{"a~3", "b~2", "c~2", "c", "d+relu", "~3", "a", "e"});
+    g.names = {"a~2~2", "b~2", "c~2~2", "c~2", "d+relu~4~2", "~3", "a~2", "c"};
+    rewrite::keep_names(g, model);
+    CHECK(g.names == std::vector<std::string>{"a~2", "b~2", "c~2~2", "c~2", "d+relu", "~3", "a", "c"});
     auto const before = g.names;
     rewrite::keep_names(g, model);
     CHECK(g.names == before);

@@ -12,10 +12,16 @@ PARSEARCH_INLINE void keep_names(graph::dense_graph& g, graph::dense_graph const
     std::set<std::string> taken(g.names.begin(), g.names.end());
     for (auto const op : g.order) {
         auto& name = g.names[op];
-        auto const base = name.substr(0, name.find_last_of('~'));
-        if (base.empty() || base == name || of_model.contains(name) || !taken.insert(base).second) continue;
+        if (of_model.contains(name)) continue;
+        auto best = name; // the shortest name that is free: what was replaced several times is "a~2~2"
+        for (auto shorter = name; !shorter.empty();) {
+            if (shorter != name && !taken.contains(shorter)) best = shorter;
+            auto const number = shorter.find_last_of('~');
+            shorter.resize(number == std::string::npos ? 0 : number);
+        }
         taken.erase(name);
-        name = base;
+        taken.insert(best);
+        name = best;
     }
 }
 
