@@ -192,8 +192,8 @@ void keep_operators(raw_command const& raw, request& asked, bool given) {
     asked.rewriting.reset();
     bool const obvious = raw.search == "none" || raw.search == "joint" || !asked.pipelines || raw.fabric == "topoopt";
     if (!obvious)
-        asked.notes.push_back(ps::text("operators stay as the model has them, though others may be faster: ",
-                                       why.empty() ? "runtimes know these; --rewriting for --export nevertheless" : why));
+        asked.notes.push_back(ps::text("operators stay as they are, though others may be faster: ",
+                                       why.empty() ? "runtimes know these; --rewriting 0.05 for --export nevertheless" : why));
 }
 
 void add_general(CLI::App& app, raw_command& raw) {
@@ -562,7 +562,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.pipelines.reset(); // a strategy is evaluated, nothing is searched
         return {.asked = asked};
     }
-    if (asked.pipelines && !asked.exports.empty() && !of_pipelines.contains("offload")) {
+    if (asked.pipelines && asked.simulation.training && !asked.exports.empty() && !of_pipelines.contains("offload")) {
         asked.pipelines->offload = false;
         asked.notes.emplace_back(
             "activations do not wait on hosts, which no runtime of --export knows: --space.offload true for --export nevertheless");

@@ -63,7 +63,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
     if (made.whole) m.replicas = made.problem.options().replicas;
     m.pin = asked.pin;
     m.forbid = asked.forbid;
-    if (asked.regular && made.stats && (!made.rewritten || made.rewritten->first) && !made.wired)
+    if (asked.regular && made.stats && !made.joint() && !made.wired)
         m.regular = ps::io::run_regular{.share = *asked.regular, .evaluations = made.tied_evaluations};
     m.result.cost_ps = made.found().figures.cost.count();
     m.result.start = made.start;
@@ -223,7 +223,9 @@ void prepare_folder(request const& asked, inputs const& given) {
         std::error_code error;
         if (fs::is_directory(path, error))
             throw ps::invalid_input("--out ", asked.out, ": ", path.string(), " is a folder: a file of that name is to be written");
-        for (auto const& input : {path_of(asked.model), given.cluster.path, asked.start, asked.profile, asked.rules})
+        auto const beside_start = (fs::path(asked.start).parent_path() / operators_file).string();
+        for (auto const& input : {path_of(asked.model), given.cluster.path, asked.start, given.applied.empty() ? std::string() : beside_start,
+                                  asked.profile, asked.rules})
             if (!input.empty() && fs::equivalent(input, path, error))
                 throw ps::invalid_input("--out ", asked.out, ": ", input,
                                         " is read and would be overwritten: the run could not be repeated; name another folder");

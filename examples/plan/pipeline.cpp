@@ -99,20 +99,6 @@ std::optional<std::chrono::nanoseconds> with_grace(std::optional<std::chrono::na
     return time ? std::optional(*time + std::min(grace, std::chrono::nanoseconds::max() - *time)) : std::nullopt;
 }
 
-// Does `f`; where that takes too much memory, or cannot be done, notes say that pipelines are left out.
-template <class F> void unless_left_out(planned& made, F const& f) {
-    auto const leave_out = [&](auto const&... why) { made.left_out.push_back(ps::text("pipelines", why...)); };
-    try {
-        f();
-    } catch (ps::interrupted const&) {
-        leave_out(" were not ready when the program was to end");
-    } catch (std::bad_alloc const&) {
-        leave_out(" take more memory than there is; --memory may allow more");
-    } catch (ps::invalid_input const& e) {
-        leave_out(": ", e.what());
-    }
-}
-
 // The best pipeline of a problem, and how it was found.
 struct partitioned {
     ps::search_result<ps::pipeline::pipeline_plan, ps::picoseconds> found;
@@ -200,7 +186,8 @@ std::optional<plan_budget> left_for_plans(request const& asked, ps::pipeline::pa
     if (options.evaluations) out.evaluations = (*options.evaluations - std::min(*options.evaluations, stats.evaluations)) / 4;
     if (options.time) {
         constexpr std::chrono::nanoseconds step = std::chrono::milliseconds{1};
-        auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(stats.seconds));
+        auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(
+            std::chrono::duration<double>(stats.seconds + (made.tried_operators ? made.tried_operators->seconds : 0)));
         out.time = (*options.time - std::min(*options.time, used)) / (made.missing > 0 ? 1 : 2) / step * step;
     }
     bool const none = out.evaluations == std::uint64_t{0} || out.time == std::chrono::nanoseconds::zero() || (!out.evaluations && !out.time);
@@ -237,20 +224,20 @@ void go_on(request const& asked, inputs const& given, ps::picoseconds baseline, 
     made.pipeline = std::move(better);
 }
 
-// What the rules, and pipelines of the operators that these make, may take of what pipelines had: the time and evaluations that are left, a quarter
-// of the time at least; in a rerun what they took before. Nothing where that is nothing.
-std::optional<ps::pipeline::partition_options> left_for_rewriting(request const& asked, ps::pipeline::partition_options options,
-                                                                  planned const& made) {
-    options.bound = made.pipeline->figures.cost;
+// What the rules, and pipelines of the operators that these make, may take: the time that pipelines have left, a quarter of it at least, and a
+// quarter of the evaluations; in a rerun what they took before.
+ps::pipeline::partition_options for_other_operators(request const& asked, ps::pipeline::partition_options options, planned const& made) {
     if (asked.rerun) {
         auto const& before = *asked.rerun->rewriting->first;
+        options.time.reset();
+        options.evaluations.reset();
+        options.estimates.reset();
         if (before.reason == ps::stop_reason::exhausted) return options;
         options.evaluations = before.evaluations;
-        if (before.estimates) options.estimates = before.estimates;
+        options.estimates = before.estimates;
         return options;
     }
-    if (options.evaluations) *options.evaluations -= std::min(*options.evaluations, made.pipelines->stats.evaluations);
-    if (options.evaluations == std::uint64_t{0}) return {};
+    if (options.evaluations) options.evaluations = std::max<std::uint64_t>(1, *options.evaluations / 4);
     if (options.time) {
         auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(made.pipelines->stats.seconds));
         *options.time = std::max(*options.time - used, *options.time / 4);
@@ -258,63 +245,89 @@ std::optional<ps::pipeline::partition_options> left_for_rewriting(request const&
     return options;
 }
 
-// Searches pipelines of the operators that are fastest on one device, made of the model's by rules. Where the best of them takes less than the best
-// of the model's own by more than `request::rewriting`, all that follows plans these operators. `options`: of pipelines, with the time for all of
-// them.
-void rewrite(request const& asked, inputs const& given, ps::picoseconds baseline, ps::pipeline::partition_options const& options, planned& made,
-             std::stop_token const& stop) {
-    auto left = left_for_rewriting(asked, options, made);
-    if (!left || stop.stop_requested()) return;
+// What is left for the model's own operators where others are to be tried, too.
+ps::pipeline::partition_options for_own_operators(request const& asked, ps::pipeline::partition_options options) {
+    if (!asked.rewriting || asked.rerun) return options;
+    if (options.time) *options.time -= *options.time / 4;
+    if (options.evaluations && *options.evaluations > 1) *options.evaluations -= *options.evaluations / 4;
+    return options;
+}
+
+// Searches pipelines of the operators that are fastest on one device, made of the model's by rules. Where the best of the model's own takes longer
+// than the best of these by more than `request::rewriting`, all that follows plans these operators. `options`: of all pipelines.
+void try_other_operators_first(request const& asked, inputs const& given, ps::picoseconds baseline, ps::pipeline::partition_options const& options,
+                               planned& made, std::stop_token const& stop) {
+    if (stop.stop_requested()) return;
+    auto left = for_other_operators(asked, options, made);
     auto const began = std::chrono::steady_clock::now();
-    auto const seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began); };
-    auto const replicas = made.problem.options().replicas;
-    tools::deadline const limit(stop, with_grace(left->time));
+    auto& tried = made.tried_operators.emplace();
+    auto const note_time = [&] { tried.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(); };
+    tools::deadline const limit(stop, with_grace(left.time));
     auto const graphs = asked.rerun ? std::optional(asked.rerun->rewriting->first->graphs) : std::nullopt;
-    auto other = rewrite_first(asked, made.whole ? *made.whole : made.problem, left->time ? std::optional(*left->time / 2) : std::nullopt, graphs,
+    auto const replicas = made.problem.options().replicas;
+    auto other = rewrite_first(asked, made.whole ? *made.whole : made.problem, left.time ? std::optional(*left.time / 2) : std::nullopt, graphs,
                                limit.token());
-    made.pipelines->stats.seconds += seconds().count();
+    note_time();
+    tried.rules = other.applied;
+    tried.graphs = other.stats.evaluations;
     if (other.applied.empty()) return;
-    if (left->time) *left->time -= std::min(*left->time, std::chrono::duration_cast<std::chrono::nanoseconds>(seconds()));
+    // The best of the model's own so far.
+    auto plain = made.pipeline->figures;
+    auto plain_strategy = made.pipeline->plan.strategy;
+    for (auto const& s : made.strategies)
+        if (is_better(asked, s.figures, plain)) {
+            plain = s.figures;
+            plain_strategy = s.strategy;
+        }
+    left.bound = plain.cost;
+    if (left.time)
+        *left.time -= std::min(*left.time, std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(tried.seconds)));
     auto const problem = made.whole ? ps::pipeline::one_replica(other.problem, replicas) : other.problem;
-    auto const& plain = made.pipeline->figures;
-    progress_display progress(asked.quiet, left->time, plain.cost, std::nullopt);
+    progress_display progress(asked.quiet, left.time, plain.cost, std::nullopt);
     tools::deadline unlimited(stop, std::nullopt);
-    textbook_shelf shelf(problem, given, baseline, true, progress, unlimited);
-    std::optional<partitioned> search;
-    try {
-        search = partition(problem.until(limit.token()), {}, *left, progress, shelf);
-    } catch (ps::interrupted const&) {
-        return; // no time for a single one
-    }
-    made.pipelines->stats.seconds += search->found.stats.seconds;
-    if (!(search->found.cost < plain.cost)) return;
-    auto better = described(std::move(search->found.best), problem, given, baseline);
+    textbook_shelf unseen(problem, given, baseline, true, progress, unlimited); // so that `partition` is one function
+    auto search = partition(problem.until(limit.token()), {}, left, progress, unseen);
+    tried.evaluations = search.found.stats.evaluations;
+    tried.reason = search.found.ended;
+    note_time();
+    if (!(search.found.cost < plain.cost)) return;
+    auto better = described(std::move(search.found.best), problem, given, baseline);
+    note_time();
     if (!is_better(asked, better.figures, plain)) return;
+    tried.cost = better.figures.cost;
+    tried.fits = better.figures.fits;
     bool const comparable = asked.simulation.memory == ps::sim::memory_policy::ignore || plain.fits == better.figures.fits;
-    auto const longer = ps::to_seconds(plain.cost) / ps::to_seconds(better.figures.cost) - 1;
-    if (comparable && longer <= *asked.rewriting) {
-        if (longer >= 0.001)
-            made.notes.push_back(ps::text("the plan takes ", std::round(1000 * longer) / 10,
-                                          "% longer than one of other operators that compute the same (", other.applied.front(),
-                                          other.applied.size() > 1 ? ", ..." : "", "): --rewriting ", std::floor(100 * longer) / 100, " takes that"));
-        return;
-    }
+    if (comparable && ps::to_seconds(plain.cost) / ps::to_seconds(better.figures.cost) - 1 <= *asked.rewriting) return;
     better.figures.name += of_other_operators;
     made.rewritten = rewriting{.original = made.problem,
                                .whole = made.whole,
-                               .plain = plain,
-                               .plain_strategy = made.pipeline->plan.strategy,
+                               .plain = std::move(plain),
+                               .plain_strategy = std::move(plain_strategy),
                                .plain_evaluations = made.pipelines->stats.evaluations,
                                .applied = std::move(other.applied),
                                .first = ps::io::run_rewriting_first{.share = *asked.rewriting,
-                                                                    .graphs = other.stats.evaluations,
-                                                                    .evaluations = search->found.stats.evaluations,
-                                                                    .estimates = search->estimates,
-                                                                    .reason = search->found.ended}};
+                                                                    .graphs = tried.graphs,
+                                                                    .evaluations = tried.evaluations,
+                                                                    .estimates = search.estimates,
+                                                                    .reason = tried.reason}};
     made.problem = problem;
     if (made.whole) made.whole = other.problem;
     made.pipelines->cost = better.figures.cost;
     made.pipeline = std::move(better);
+}
+
+// Does `f`; where it takes too much memory or time, or cannot be done, `what` is left out.
+template <class F> void unless_left_out(std::string_view what, planned& made, F const& f) {
+    auto const leave_out = [&](auto const&... why) { made.left_out.push_back(ps::text(what, why...)); };
+    try {
+        f();
+    } catch (ps::interrupted const&) {
+        leave_out(" were not ready when the program was to end");
+    } catch (std::bad_alloc const&) {
+        leave_out(" take more memory than there is; --memory may allow more");
+    } catch (ps::invalid_input const& e) {
+        leave_out(": ", e.what());
+    }
 }
 
 } // namespace
@@ -326,7 +339,7 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
         return;
     }
     if (!asked.pipelines || stop.stop_requested()) return;
-    unless_left_out(made, [&] {
+    unless_left_out("pipelines", made, [&] {
         auto const& data_parallel = made.strategies.front();
         // A tenth is for the figures behind, and another for files.
         auto options = *asked.pipelines;
@@ -335,8 +348,7 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
                                      *options.time / 4);
         progress_display progress(asked.quiet, options.time, cheapest(made),
                                   data_parallel.figures.fits ? std::optional(data_parallel.figures.cost) : std::nullopt);
-        auto own = options; // of the model's operators
-        if (asked.rewriting && own.time) *own.time -= *own.time / 4;
+        auto const own = for_own_operators(asked, options);
         bool const fits = std::ranges::any_of(made.strategies, [](auto const& s) { return s.figures.fits; });
         tools::deadline limit(stop, with_grace(own.time), !fits); // the first plan that fits is waited for
         textbook_shelf shelf(made.problem, given, baseline, fits, progress, limit);
@@ -345,7 +357,10 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
         made.pipelines =
             pipeline_search{.stats = best.stats, .reason = best.ended, .estimates = estimates, .cost = best.cost, .textbook = shelf.figures()};
         made.pipeline = described(std::move(best.best), made.problem, given, baseline);
-        if (asked.rewriting) rewrite(asked, given, baseline, options, made, stop);
+        if (asked.rewriting)
+            unless_left_out("other operators", made, [&] {
+                try_other_operators_first(asked, given, baseline, asked.rerun ? asked.rerun->pipelines->options : options, made, stop);
+            });
         go_on(asked, given, baseline, options, made, stop);
     });
 }
@@ -357,9 +372,9 @@ ps::picoseconds bound_of_plans(request const& asked, planned const& made, std::o
 
 void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {
     if (!made.pipelines) return;
-    bool const joint = made.rewritten && !made.rewritten->first;
+    bool const joint = made.joint();
     if (made.pipeline && joint) made.pipeline->problem = made.rewritten->original;
-    unless_left_out(made, [&] {
+    unless_left_out("pipelines", made, [&] {
         if (joint) try_other_operators(asked, given, baseline, made);
         shard_found(asked, given, baseline, made);
     });

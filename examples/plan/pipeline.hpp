@@ -52,4 +52,15 @@ struct pipeline_search {
     ps::stop_reason plans_reason{};           // why that ended
 };
 
+// What rules made of the model's operators, and the best pipeline of that.
+struct operator_search {
+    std::vector<std::string> rules{}; // applied; none: nothing is faster
+    std::uint64_t graphs = 0;         // priced
+    std::uint64_t evaluations = 0;    // pipelines simulated
+    double seconds = 0;               // of both
+    ps::stop_reason reason = ps::stop_reason::exhausted;
+    std::optional<ps::picoseconds> cost{}; // of the best, where it costs less than the best of the model's own
+    bool fits = false;                     // it
+};
+
 } // namespace plan

@@ -271,12 +271,14 @@ std::optional<std::string> outside_of_space(ps::parallelization const& problem, 
     return ps::text("operator ", problem.graph().names[*op], ": ", ps::space::to_string(s[*op], problem.graph().operations[*op]));
 }
 
-// What the expert with the name of `s` does with the operators that are planned, where rules made these of the model's.
-ps::space::flat_strategy on_planned_operators(planned const& made, named_strategy const& s) {
-    if (!made.other_operators()) return s.strategy;
-    for (auto const& e : expert_list())
-        if (spoken_name(e.name) == s.name) return made.problem.space().nearest(expert_strategy(e.name, made.problem));
-    return made.problem.space().nearest(ps::data_parallel(made.problem));
+// What the expert called `name` does with the operators that are planned, in their space; nothing where it does not apply to them: rules may have
+// merged what it tells apart.
+std::optional<ps::space::flat_strategy> on_planned_operators(planned const& made, std::string_view name) {
+    for (auto const& e : expert_list()) try {
+            if (spoken_name(e.name) == name) return made.problem.space().nearest(expert_strategy(e.name, made.problem));
+        } catch (ps::invalid_input const&) {
+        }
+    return {};
 }
 
 // The cheapest of those compared; for a search, one that is outside of the space is worth what the space has nearest to it.
@@ -286,7 +288,12 @@ void choose_start(request const& asked, planned& made, std::stop_token const& st
     made.start_strategy.clear();
     for (auto const& s : made.strategies) {
         std::optional<ps::picoseconds> cost = s.figures.cost;
-        auto const strategy = on_planned_operators(made, s);
+        auto strategy = s.strategy;
+        if (made.other_operators()) {
+            auto of_these = on_planned_operators(made, s.name);
+            if (!of_these) continue;
+            strategy = *std::move(of_these);
+        }
         if (made.other_operators() || (asked.search && outside_of_space(made.problem, strategy)))
             cost =
                 unless_cut(made.other_operators() ? ps::text(s.name, " of other operators") : ps::text("what the space has nearest to ", s.name),
@@ -319,13 +326,20 @@ void add_notes(request const& asked, planned& made) {
     if (used < devices)
         made.notes.push_back(ps::text("the batch is ", batch, ", so data parallelism splits it over ", used, " of ", devices,
                                       " devices; batch=", batch_for(devices, batch), " behind the model uses all"));
-    bool const joint = made.rewritten && !made.rewritten->first;
+    bool const joint = made.joint();
     if (joint && made.rewritten->applied.empty())
         made.notes.push_back(ps::text("no other operators than the model's were found to be faster",
                                       *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find some" : ""));
     else if (made.reason && !made.rewritten && !made.wired && made.stats->improved == 0 && devices > 1)
         made.notes.push_back(ps::text("nothing better than the start, ", made.start, ", was found",
                                       *made.reason == ps::stop_reason::time_budget ? "; a longer --time may find it" : ""));
+    if (auto const& tried = made.tried_operators; tried && tried->cost && !made.rewritten) {
+        auto const longer = ps::to_seconds(made.figures().cost) / ps::to_seconds(*tried->cost) - 1;
+        if (made.figures().fits == tried->fits && longer >= 0.001)
+            made.notes.push_back(ps::text("the plan takes ", std::round(1000 * longer) / 10,
+                                          "% longer than one of other operators that compute the same (", tried->rules.front(),
+                                          tried->rules.size() > 1 ? ", ..." : "", "): --rewriting ", std::floor(100 * longer) / 100, " takes that"));
+    }
     for (auto const& what : made.left_out) made.notes.push_back(ps::text("left out: ", what));
     for (std::size_t i = 0; i < compared; ++i) {
         auto const& other = made.strategies[i];
@@ -381,18 +395,19 @@ static bool passes_on(ps::graph::operator_graph const& g) {
     return false;
 }
 
-// Where the plan to start from is of operators that rules made of the model's, and these stand beside it, they are planned.
+// Where the plan to start from is of operators that rules made of the same model's, and these stand beside it, they are planned.
 static void take_operators_of_start(request const& asked, inputs& out) {
-    auto const& path = asked.start;
-    std::ifstream in(path, std::ios::binary);
-    auto rules = ps::io::rewritten_by(in, path);
-    auto const beside = (std::filesystem::path(path).parent_path() / operators_file).string();
+    std::ifstream in(asked.start, std::ios::binary);
+    auto said = ps::io::read_plan_notes(in, asked.start);
+    auto const beside = (std::filesystem::path(asked.start).parent_path() / operators_file).string();
     std::error_code error;
-    if (rules.empty() || !std::filesystem::is_regular_file(beside, error)) return;
-    out.applied = std::move(rules);
-    if (std::filesystem::equivalent(ps::io::parse_settings(asked.model).name, beside, error)) return;
+    if (said.rewritten_by.empty() || !std::filesystem::is_regular_file(beside, error)) return;
+    bool const given = std::filesystem::equivalent(ps::io::parse_settings(asked.model).name, beside, error);
+    if (!given && said.model != asked.model) return; // read_plan says that it is none of this model's
+    out.applied = std::move(said.rewritten_by);
+    if (given) return;
     out.model = tools::load_model(beside, out.cluster.cluster.size());
-    out.model.notes.push_back(ps::text(path, " is of operators that rules made of the model's: those of ", beside, " are planned"));
+    out.model.notes.push_back(ps::text(asked.start, " is of operators that rules made of the model's: those of ", beside, " are planned"));
 }
 
 inputs read_inputs(request const& asked) {
@@ -400,6 +415,11 @@ inputs read_inputs(request const& asked) {
     auto cluster = to_wire ? unwired(*to_wire) : ps::io::make_named_cluster(asked.cluster);
     auto const devices = cluster.cluster.size();
     inputs out{.model = tools::load_model(asked.model, devices), .cluster = std::move(cluster), .to_wire = std::move(to_wire)};
+    if (starts_from_file(asked)) {
+        require_plan_file("start", asked.start, "cheapest, ");
+        out.start_hash = ps::io::hash_of_file(asked.start);
+        take_operators_of_start(asked, out);
+    }
     out.model.graph = ps::graph::with_fused_kernels(out.model.graph, asked.kernels.fusion);
     if (asked.kernels.ring_attention) {
         out.model.graph = ps::graph::with_ring_attention(out.model.graph);
@@ -408,11 +428,6 @@ inputs read_inputs(request const& asked) {
                                          "and a softmax is not known as such)");
     }
     if (!out.cluster.path.empty()) out.cluster_hash = ps::io::hash_of_file(out.cluster.path);
-    if (starts_from_file(asked)) {
-        require_plan_file("start", asked.start, "cheapest, ");
-        out.start_hash = ps::io::hash_of_file(asked.start);
-        take_operators_of_start(asked, out);
-    }
     if (!asked.diff.empty() && !is_expert(asked.diff)) require_plan_file("--diff", asked.diff, "");
     if (!asked.profile.empty()) {
         auto const path = profile_path(asked.profile);
@@ -452,7 +467,7 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
             "one of ", n, " replicas was planned, on ", made.problem.topology().size(), " of ", made.whole->topology().size(),
             " devices: all do the same. Figures are of all devices, report.html and timeline.json of one replica; --replicas says how many"));
     }
-    if (!is_joint(asked)) require_operators(asked, made.problem.graph()); // rules make other operators
+    if (!is_joint(asked) && !asked.rewriting) require_operators(asked, made.problem.graph()); // rules make other operators
     add_experts(made, asked.compare);
     if (is_joint(asked)) {
         made.start = "none";
@@ -552,8 +567,8 @@ static void search_from_start(request const& asked, planned& made, std::stop_tok
 static request with_time_left(request asked, planned const& made) {
     auto const ties = asked.search ? time_for_ties(asked, made).value_or(std::chrono::nanoseconds::zero()) : std::chrono::nanoseconds::zero();
     if (auto const time = time_of(asked); time && (made.pipelines || ties > std::chrono::nanoseconds::zero())) {
-        auto const used =
-            std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(made.pipelines ? made.pipelines->stats.seconds : 0.0));
+        auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(
+            made.pipelines ? made.pipelines->stats.seconds + (made.tried_operators ? made.tried_operators->seconds : 0) : 0.0));
         constexpr std::chrono::nanoseconds step = std::chrono::milliseconds{1};
         auto const left = std::max(*time - used, *time / 2) - ties;
         ps::io::visit_search(*asked.search, [&](auto const&, auto& options) { options.time = left > step ? left / step * step : left; });
@@ -669,7 +684,8 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
         conclude(asked, given, baseline, made, stop);
         return;
     }
-    if (made.other_operators() && !made.start_strategy.empty()) made.start_strategy = on_planned_operators(made, {.name = made.start});
+    if (made.other_operators() && !made.start_strategy.empty())
+        made.start_strategy = on_planned_operators(made, made.start).value_or(ps::space::flat_strategy{});
     if (made.start_strategy.empty() && !made.wired) choose_start(asked, made, stop);
     if (asked.search && !made.wired) move_into_space(made);
     if (made.wired) {

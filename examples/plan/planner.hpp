@@ -106,12 +106,13 @@ struct planned {
     bool nothing_feasible = false; // the search found no plan that fits
     ps::byte_count missing = 0;    // bytes by which any strategy exceeds some device, at least
     std::vector<ps::io::cost_point> curve{};
-    std::optional<rewriting> rewritten{};        // by a joint search; else where other operators are chosen
-    std::optional<std::size_t> rules_matching{}; // of the file of rules: those that apply to the model's operators
-    std::vector<move_line> moves{};              // of a search that draws from the problem's moves
-    std::uint64_t tied_evaluations = 0;          // by the search of those that do not differ between blocks
-    std::optional<pipeline_search> pipelines{};  // where they were searched
-    std::optional<pipelined> pipeline{};         // where it costs less than the strategy found: the plan
+    std::optional<rewriting> rewritten{};             // by a joint search; else where other operators are chosen
+    std::optional<std::size_t> rules_matching{};      // of the file of rules: those that apply to the model's operators
+    std::vector<move_line> moves{};                   // of a search that draws from the problem's moves
+    std::uint64_t tied_evaluations = 0;               // by the search of those that do not differ between blocks
+    std::optional<pipeline_search> pipelines{};       // where they were searched
+    std::optional<operator_search> tried_operators{}; // where rules were tried on the model's operators, and pipelines searched for what they made
+    std::optional<pipelined> pipeline{};              // where it costs less than the strategy found: the plan
     std::vector<std::string> notes{};
     std::vector<std::string> left_out{}; // experts and bounds that time or memory did not suffice for, and why
     std::string verdict{};               // of a rerun, the last of the notes
@@ -130,8 +131,11 @@ struct planned {
         if (rewritten && rewritten->whole) return rewritten->whole->graph();
         return whole ? whole->graph() : given_problem().graph();
     }
-    // The problem of the model's operators.
+    // Whether operators are planned that rules made of the model's.
     [[nodiscard]] bool other_operators() const { return rewritten && !rewritten->applied.empty(); }
+    // Whether a joint search looked for them.
+    [[nodiscard]] bool joint() const { return rewritten && !rewritten->first; }
+    // The problem of the model's operators.
     [[nodiscard]] ps::parallelization const& given_problem() const { return rewritten ? rewritten->original : problem; }
 };
 

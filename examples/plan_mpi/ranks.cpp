@@ -139,9 +139,12 @@ ranks::~ranks() {
 void ranks::require(request& asked, inputs const& given) const {
     if (given.to_wire) throw ps::invalid_input("a fabric that is to be wired is not searched over ranks: plan does that");
     if (asked.latency) throw ps::invalid_input("--latency-limit: batches are not tried over ranks: plan does that");
+    if (asked.rerun && asked.rewriting)
+        throw ps::invalid_input(
+            "--rerun: the plan is of operators that rules made of the model's: these are not searched over ranks, plan does that");
     if (asked.rewriting) {
         asked.rewriting.reset();
-        asked.notes.emplace_back("operators stay as the model has them, though others may be faster: all ranks search for these");
+        asked.notes.emplace_back("operators stay as they are, though others may be faster: all ranks search for these");
     }
     if (!asked.search) return;
     ps::io::visit_search(*asked.search, [&]<class Options>(auto const& entry, Options const&) {

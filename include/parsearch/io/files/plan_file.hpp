@@ -59,9 +59,9 @@ template <detail::has_graph_and_topology P>
     return read_plan_json(in, std::move(name), problem.graph(), problem.topology().size(), notes);
 }
 
-/// The rules that made the operators of the plan in a document, as `plan_notes::rewritten_by`, without a graph; empty where they are the model's, and
-/// of what is no JSON document.
-[[nodiscard]] std::vector<std::string> rewritten_by(std::istream& in, std::string name);
+/// What a plan's document says beside the plan, but for the predicted time: read without a graph. Empty of what does not begin as a JSON object does.
+/// Throws `invalid_input` where it is none, or has these members otherwise.
+[[nodiscard]] plan_notes read_plan_notes(std::istream& in, std::string name);
 
 } // namespace parsearch::io
 

@@ -215,13 +215,18 @@ PARSEARCH_IO_INLINE pipeline::pipeline_plan read_plan_json(std::istream& in, std
     });
 }
 
-PARSEARCH_IO_INLINE std::vector<std::string> rewritten_by(std::istream& in, std::string name) {
-    std::vector<std::string> out;
+PARSEARCH_IO_INLINE plan_notes read_plan_notes(std::istream& in, std::string name) {
+    plan_notes out;
     if (char first = 0; !(in >> first) || first != '{') return out;
     in.seekg(0);
     json_document const document(in, std::move(name));
-    document.root().for_members([&](std::string_view member, json_value const& rules) {
-        for (std::size_t i = 0; member == "rewritten_by" && i < rules.size(); ++i) out.push_back(rules[i].string());
+    document.root().for_members([&](std::string_view member, json_value const& value) {
+        if (member == "rewritten_by")
+            for (std::size_t i = 0; i < value.size(); ++i) out.rewritten_by.push_back(value[i].string());
+        if (member != "model" && member != "topology") return;
+        value.for_members([&](std::string_view part, json_value const& said) {
+            if (part == "name") (member == "model" ? out.model : out.topology) = said.string();
+        });
     });
     return out;
 }

@@ -130,7 +130,7 @@ class parallel_graph {
     /// Complexity: O(operands + V + E), for who else reads the weights. Throws `invalid_input` where an operator has no place for the dims of its
     /// copies and partial sums.
     [[nodiscard]] node_description description(std::uint32_t n) const { return description(n, readers()); }
-    /// The same in O(operands), of many operators: `readers` as of `readers()`.
+    /// The same in O(operands), of many operators: `readers` is what `readers()` answers of this graph.
     [[nodiscard]] node_description description(std::uint32_t n, std::span<std::uint32_t const> readers) const;
     /// How many operands each node is, resharded or not. Complexity: O(V + E).
     [[nodiscard]] std::vector<std::uint32_t> readers() const;
