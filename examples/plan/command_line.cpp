@@ -179,21 +179,22 @@ void keep_operators(raw_command const& raw, request& asked, bool given) {
         if (raw.search == "none") return "nothing is searched";
         if (raw.search == "joint") return "search joint makes other operators itself";
         if (!asked.pipelines) return "plans with stages, which it begins with, are left out";
-        if (raw.fabric == "topoopt") return "fabric topoopt is wired for these";
-        if (asked.kernels.fusion != ps::graph::fusion::none) return ps::text("--kernels.fusion ", name_of(asked.kernels.fusion), " fuses these");
-        if (asked.start != "cheapest" && from_file(asked.start)) return ps::text("the plan of --start ", asked.start, " is of these");
-        if (from_file(asked.diff)) return ps::text("the plan of --diff ", asked.diff, " is of these");
+        if (raw.fabric == "topoopt") return "fabric topoopt is wired for the model's operators";
+        if (asked.kernels.fusion != ps::graph::fusion::none)
+            return ps::text("--kernels.fusion ", name_of(asked.kernels.fusion), " fuses the model's operators");
+        if (asked.start != "cheapest" && from_file(asked.start)) return ps::text("--start ", asked.start, " is of certain operators");
+        if (from_file(asked.diff)) return ps::text("--diff ", asked.diff, " is of certain operators");
         for (auto const& [name, all] : {std::pair("--pin", &asked.pin), std::pair("--forbid", &asked.forbid), std::pair("--explain", &asked.explain)})
-            if (!all->empty()) return ps::text(name, " names these");
+            if (!all->empty()) return ps::text(name, " names the model's operators");
         return {};
     }();
-    if (given && !why.empty()) throw ps::invalid_input("--rewriting is given, but ", why, ": the model's operators stay");
+    if (given && !why.empty()) throw ps::invalid_input("--rewriting is given, but ", why, ": leave one of them out");
     if (why.empty() && (given || asked.exports.empty())) return;
     asked.rewriting.reset();
     bool const obvious = raw.search == "none" || raw.search == "joint" || !asked.pipelines || raw.fabric == "topoopt";
     if (!obvious)
         asked.notes.push_back(ps::text("operators stay as they are, though others may be faster: ",
-                                       why.empty() ? "runtimes know these; --rewriting 0.05 for --export nevertheless" : why));
+                                       why.empty() ? "runtimes know the model's; --rewriting 0.05 for --export nevertheless" : why));
 }
 
 void add_general(CLI::App& app, raw_command& raw) {
@@ -298,7 +299,7 @@ void add_general(CLI::App& app, raw_command& raw) {
     tools::add_text(
         app, "--rewriting", search, "SHARE",
         "operators are replaced by others that compute the same (fused, merged) where a plan of the model's takes longer by more than this share; "
-        "none: the model's stay",
+        "0: wherever others are faster; none: the model's stay",
         [&raw](std::string const& s) {
             if (s == "none") return raw.asked.rewriting.reset();
             raw.asked.rewriting = share_of("rewriting", s);

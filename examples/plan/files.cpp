@@ -281,6 +281,9 @@ written_files write_files(request const& asked, inputs const& given, planned con
         std::vector<ps::io::exported_file> exported;
         try {
             exported = export_plan(e, asked, given, made, said, notes);
+            if (!chosen.applied.empty())
+                notes.push_back(ps::text(e.file, " has the operators of ", operators_file,
+                                         ", which rules made of the model's: programs of the model lack these"));
             if (made.whole && e.runtime == "jax")
                 notes.push_back(
                     ps::text(e.file, " does not say what is predicted of each device: one of several replicas was planned, --replicas 1 says it"));

@@ -26,6 +26,15 @@ ps::rewrite::purpose purpose_of(request const& asked) {
     return asked.simulation.training ? ps::rewrite::purpose::training : ps::rewrite::purpose::inference;
 }
 
+// A graph whose operators are listed in topological order.
+struct topological_order_of {
+    ps::graph::dense_graph const& graph;
+
+    [[nodiscard]] std::vector<std::uint32_t> const& operators() const { return graph.order; }
+    [[nodiscard]] auto inputs(std::uint32_t op) const { return ps::inputs(graph, op); }
+    [[nodiscard]] auto description(std::uint32_t op) const { return ps::description(graph, op); }
+};
+
 // Writes the configurations of `strategy`, of `from`, into `out`, of `to`, which has the same operators in another order. False where `from` lacks
 // some of them: in inference, what only weights decide is folded into these.
 bool reorder(ps::space::flat_strategy const& strategy, ps::graph::dense_graph const& from, ps::graph::dense_graph const& to,
@@ -54,12 +63,16 @@ std::size_t matching_rules(std::vector<ps::rewrite::rule> const& rules, ps::grap
 }
 
 joint_outcome rewrite_first(request const& asked, ps::parallelization const& problem, std::optional<std::chrono::nanoseconds> time,
-                            std::optional<std::uint64_t> graphs, std::stop_token const& stop) {
+                            std::stop_token const& stop) {
     // On one device what a segment gains is gained in a few steps: with 64 graphs a segment the same is found, in 3 to 5 times the time.
     auto found = ps::rewrite::rewritten_first(
-        problem, {.rules = ps::rewrite::algebraic_rules(purpose_of(asked)), .time = time, .evaluations = graphs, .stop = stop, .segment_graphs = 8});
-    joint_outcome out{.problem = std::move(found.problem), .applied = std::move(found.applied)};
+        problem, {.rules = ps::rewrite::algebraic_rules(purpose_of(asked)), .time = time, .stop = stop, .segment_graphs = 8});
+    if (!found.complete) throw ps::interrupted();
+    joint_outcome out{.problem = problem, .applied = std::move(found.applied)};
     out.stats.evaluations = found.graphs;
+    if (out.applied.empty()) return out;
+    auto in_order = ps::graph::read_graph(topological_order_of{found.problem.graph()});
+    out.problem = problem_of(problem, in_order.graph);
     return out;
 }
 

@@ -45,10 +45,10 @@ struct joint_outcome {
 // The problem of `g` instead: with_graph, with the operators' numbers as handles.
 [[nodiscard]] ps::parallelization problem_of(ps::parallelization const& problem, ps::graph::dense_graph const& g);
 
-// The operators that are fastest on one device among those that the library's rules make of the model's: `ps::rewrite::rewritten_first`, in at most
-// `time` or of at most `graphs`, which `stats.evaluations` counts.
+// The operators that are fastest on one device among those that the library's rules make of the model's: `ps::rewrite::rewritten_first`, numbered in
+// topological order. `stats.evaluations` counts graphs. Throws `interrupted` where `time` or `stop` end it first: blocks that repeat would differ.
 [[nodiscard]] joint_outcome rewrite_first(request const& asked, ps::parallelization const& problem, std::optional<std::chrono::nanoseconds> time,
-                                          std::optional<std::uint64_t> graphs, std::stop_token const& stop);
+                                          std::stop_token const& stop);
 
 // `ps::rewrite::joint` with the options that `asked.search` has. `rules`: beside the library's; where there is none, operators stay as they are.
 // Candidates are of `asked.space`.

@@ -263,10 +263,16 @@ void try_other_operators_first(request const& asked, inputs const& given, ps::pi
     auto& tried = made.tried_operators.emplace();
     auto const note_time = [&] { tried.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(); };
     tools::deadline const limit(stop, with_grace(left.time));
-    auto const graphs = asked.rerun ? std::optional(asked.rerun->rewriting->first->graphs) : std::nullopt;
     auto const replicas = made.problem.options().replicas;
-    auto other = rewrite_first(asked, made.whole ? *made.whole : made.problem, left.time ? std::optional(*left.time / 2) : std::nullopt, graphs,
-                               limit.token());
+    auto other = [&] {
+        try {
+            return rewrite_first(asked, made.whole ? *made.whole : made.problem, left.time ? std::optional(*left.time * 3 / 4) : std::nullopt,
+                                 limit.token());
+        } catch (...) {
+            note_time();
+            throw;
+        }
+    }();
     note_time();
     tried.rules = other.applied;
     tried.graphs = other.stats.evaluations;
@@ -322,7 +328,7 @@ template <class F> void unless_left_out(std::string_view what, planned& made, F 
     try {
         f();
     } catch (ps::interrupted const&) {
-        leave_out(" were not ready when the program was to end");
+        leave_out(" were not ready in their part of the time: a longer --time waits for them");
     } catch (std::bad_alloc const&) {
         leave_out(" take more memory than there is; --memory may allow more");
     } catch (ps::invalid_input const& e) {

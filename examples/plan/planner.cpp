@@ -274,16 +274,21 @@ std::optional<std::string> outside_of_space(ps::parallelization const& problem, 
 // What the expert called `name` does with the operators that are planned, in their space; nothing where it does not apply to them: rules may have
 // merged what it tells apart.
 std::optional<ps::space::flat_strategy> on_planned_operators(planned const& made, std::string_view name) {
-    for (auto const& e : expert_list()) try {
-            if (spoken_name(e.name) == name) return made.problem.space().nearest(expert_strategy(e.name, made.problem));
-        } catch (ps::invalid_input const&) {
-        }
-    return {};
+    auto const all = expert_list();
+    auto const expert = std::ranges::find_if(all, [&](auto const& e) { return spoken_name(e.name) == name; });
+    if (expert == all.end()) return {};
+    try {
+        return made.problem.space().nearest(expert_strategy(expert->name, made.problem));
+    } catch (ps::invalid_input const&) {
+        return {};
+    }
 }
 
 // The cheapest of those compared; for a search, one that is outside of the space is worth what the space has nearest to it.
 void choose_start(request const& asked, planned& made, std::stop_token const& stop) {
-    tools::deadline const limit(stop, time_beside(asked));
+    auto time = time_beside(asked);
+    if (time && made.other_operators()) *time /= 8; // for these all are simulated again
+    tools::deadline const limit(stop, time);
     std::optional<ps::picoseconds> least;
     made.start_strategy.clear();
     for (auto const& s : made.strategies) {

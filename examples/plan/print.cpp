@@ -218,10 +218,11 @@ std::string summary_of_cluster(ps::topology::cluster const& cluster, ps::sim::si
 }
 
 // "; no plan of these operators costs less than 1 s (2.0% less)", of what costs `cost`; nothing where it says nothing.
-std::string beside_bound(std::string_view of, ps::picoseconds cost, std::optional<ps::picoseconds> bound) {
+std::string beside_bound(planned const& made, std::string_view of, ps::picoseconds cost, std::optional<ps::picoseconds> bound) {
+    auto const operators = made.other_operators() ? "the rewritten operators" : "these operators";
     if (!bound || *bound <= ps::picoseconds::zero() || cost == ps::cost_traits<ps::picoseconds>::infinity()) return {};
-    if (cost <= *bound) return fmt::format("; {} of these operators costs less", of);
-    return fmt::format("; {} of these operators costs less than {} ({:.1f}% less)", of, tools::shown_time(*bound),
+    if (cost <= *bound) return fmt::format("; {} of {} costs less", of, operators);
+    return fmt::format("; {} of {} costs less than {} ({:.1f}% less)", of, operators, tools::shown_time(*bound),
                        100 * (1 - static_cast<double>(bound->count()) / static_cast<double>(cost.count())));
 }
 
@@ -229,10 +230,11 @@ std::string beside_bound(std::string_view of, ps::picoseconds cost, std::optiona
 std::string summary_of_bound(planned const& made) {
     auto const cost = made.found().figures.cost;
     bool const met = made.bound && cost <= *made.bound;
-    auto const strategies = !made.plan_bound || met
-                                ? beside_bound(made.pipeline || made.plan_bound ? "without pipelines no strategy" : "no strategy", cost, made.bound)
-                                : std::string();
-    return strategies + beside_bound(made.whole ? "no plan of equal replicas" : "no plan", made.figures().cost, made.plan_bound);
+    auto const strategies =
+        !made.plan_bound || met
+            ? beside_bound(made, made.pipeline || made.plan_bound ? "without pipelines no strategy" : "no strategy", cost, made.bound)
+            : std::string();
+    return strategies + beside_bound(made, made.whole ? "no plan of equal replicas" : "no plan", made.figures().cost, made.plan_bound);
 }
 
 std::string summary_of_search(request const& asked, planned const& made) {

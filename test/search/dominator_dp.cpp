@@ -236,6 +236,19 @@ TEST_CASE("integers add up without overflow") {
     CHECK(least == big - 4);
 }
 
+TEST_CASE("where each operator has one configuration, their sum is the answer") {
+    toys::splitmix rng{1};
+    additive_problem<std::int64_t> const one({{{5}, {7}, {1}}, {{0, 1}, {2, 1}, {1, 0}}, {{2}, {3}, {4}}});
+    auto const found = dominator_dp(one, one.first(), rng);
+    CHECK(found.cost == 22);
+    CHECK(found.cost == support::least_of_all(one));
+    CHECK(found.reason == ps::stop_reason::proved_optimal);
+    CHECK(found.lower_bound == 22);
+    double const inf = ps::cost_traits<double>::infinity();
+    additive_problem<double> const none({{{5}, {7}}, {{0, 1}}, {{inf}}});
+    CHECK(dominator_dp(none, none.first(), rng).cost == inf);
+}
+
 TEST_CASE("a problem without a feasible strategy is proved to have none") {
     double const inf = ps::cost_traits<double>::infinity();
     // A triangle of two colours.

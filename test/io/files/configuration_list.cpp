@@ -229,6 +229,6 @@ TEST_CASE("a strategy of rewritten operators says so, and is read with these alo
     CHECK(said == notes);
     CHECK(support::refusal([&] { return read(model, 8, text); }) ==
           "p.json: model.operators is 3: the graph has 4; the operators are those that 2 rules, the first \"fuse: fc1, relu\", made of the model's: "
-          "the plan is for these alone, which the program plan writes as operators.json");
+          "the plan is for these alone, which the program plan wrote as operators.json and takes from beside it, of the same model");
     CHECK(written(rewritten, 8, s).find("rewritten_by") == std::string::npos);
 }

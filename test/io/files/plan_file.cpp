@@ -366,7 +366,24 @@ TEST_CASE("plan JSON: of rewritten operators") {
     document["stages"][1]["operators"][0]["name"] = "fc3";
     CHECK(support::refusal([&] { return read(g, 8, document.dump()).strategy.size(); }) ==
           "p.json: stages[1].operators[0].name is \"fc3\": must be the name of an operator of the graph; the operators are those that 1 rule, "
-          "\"fuse: fc1, relu\", made of the model's: the plan is for these alone, which the program plan writes as operators.json");
+          "\"fuse: fc1, relu\", made of the model's: the plan is for these alone, which the program plan wrote as operators.json and takes from "
+          "beside it, of the same model");
+}
+
+TEST_CASE("plan JSON: what is said beside the plan is read without a graph") {
+    auto const g = two_layers();
+    auto const p = read(g, 8, small);
+    plan_notes const notes{.model = "two layers", .topology = "a rack", .predicted = {}, .rewritten_by = {"fuse: fc1, relu", "merge 2 times"}};
+    auto const read_notes = [](std::string const& text) {
+        std::istringstream in(text);
+        return read_plan_notes(in, "p.json");
+    };
+    CHECK(read_notes(written(g, 8, p, notes)) == notes);
+    CHECK(read_notes(written(g, 8, p, {})) == plan_notes{});
+    CHECK(read_notes("fc1 1 2 3").rewritten_by.empty()); // FlexFlow's
+    CHECK(read_notes("").rewritten_by.empty());
+    CHECK(support::refusal([&] { return read_notes(R"({"rewritten_by": 3})").model.size(); }) == "p.json: rewritten_by is 3: must be an array");
+    CHECK(support::refusal([&] { return read_notes("{").model.size(); }).starts_with("p.json:"));
 }
 
 TEST_CASE("plan JSON: what earlier releases wrote is read") {

@@ -132,6 +132,12 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(refusal([&] {
               return read(support::replaced(written(joint), "\"fuse: a, b\"", "3"));
           }).starts_with("run.json: rewriting.applied[0] is 3: must be"));
+    joint.rewriting->first =
+        io::run_rewriting_first{.share = 0.05, .graphs = 12, .evaluations = 30, .estimates = 4, .reason = stop_reason::exhausted};
+    CHECK(read(written(joint)).rewriting == joint.rewriting);
+    CHECK(refusal([&] {
+              return read(support::replaced(written(joint), "\"share\": 0.05", "\"share\": -1"));
+          }).starts_with("run.json: rewriting.first.share is -1"));
     CHECK(text.find("failures") == std::string::npos);
     auto failed = m;
     failed.failures = io::run_failures{.links = 9, .tried = 7, .cut_off = 2, .mean = 1.25, .worst = 2, .where = "server 1 - switch 2"};

@@ -346,6 +346,34 @@ TEST_CASE("joint: operators that no rule changed keep their names") {
     CHECK(names == std::vector<std::string>{"fc1+relu", "fc2+relu", "fc3", "labels", "loss", "samples"});
 }
 
+TEST_CASE("rewritten_first: what is best on one device, with the model's names and the rules that made it") {
+    auto const p = problem_of(models::mlp({.features = 256, .hidden = {256, 256}, .classes = 256, .batch = 64}));
+    auto const found = rewritten_first(p, {.rules = algebraic_rules()});
+    auto names = found.problem.graph().names;
+    std::ranges::sort(names);
+    CHECK(names == std::vector<std::string>{"fc1+relu", "fc2+relu", "fc3", "labels", "loss", "samples"});
+    REQUIRE(!found.applied.empty());
+    CHECK(found.applied.front().starts_with("fuse"));
+    CHECK(found.graphs > 1);
+    CHECK(found.problem.evaluator()(data_parallel(found.problem)) < p.evaluator()(data_parallel(p)));
+    // A budget leaves the best so far, and as many graphs are a budget that finds the same.
+    auto const again = rewritten_first(p, {.rules = algebraic_rules(), .evaluations = found.graphs});
+    CHECK(again.applied == found.applied);
+    CHECK(found.complete);
+    auto const cut = rewritten_first(p, {.rules = algebraic_rules(), .evaluations = 1});
+    CHECK(cut.applied.empty());
+    CHECK(!cut.complete);
+    CHECK(rewritten_first(p, {}).applied.empty());
+    // Blocks that are alike are changed alike, with names that are alike, on random networks the cost on one device never grows.
+    std::mt19937_64 rng(11);
+    for (int n = 0; n < support::cases(60); ++n) {
+        auto const random = problem_of(support::random_network(rng, 10));
+        auto const other = rewritten_first(random, {.rules = algebraic_rules(), .segment_graphs = 8});
+        joint_cache cache(random);
+        CHECK(cache.one().price(other.problem.graph()).cost <= cache.one().price(random.graph()).cost);
+    }
+}
+
 TEST_CASE("joint: a start is priced first and never left for worse, whatever ends the search; observers end it and grant more") {
     auto const p = problem_of(branches(2));
     std::mt19937_64 rng(1);

@@ -75,7 +75,8 @@ class configurations_reader {
             auto const count = said.rewritten_by.size();
             throw invalid_input(e.what(), "; the operators are those that ", count, count == 1 ? " rule, " : " rules, the first ",
                                 in_quotes(said.rewritten_by.front()),
-                                ", made of the model's: the plan is for these alone, which the program plan writes as operators.json");
+                                ", made of the model's: the plan is for these alone, which the program plan wrote as operators.json and takes from "
+                                "beside it, of the same model");
         }
     }
 

@@ -59,7 +59,7 @@ PARSEARCH_INLINE std::vector<std::tuple<std::size_t, std::string, parallel_graph
                 all = std::move(next[0].graph);
                 ++times;
             }
-            out.emplace_back(r, text(rules_[r].name(), ' ', times, " times"), std::move(all));
+            out.emplace_back(r, text(rules_[r].name(), ' ', times, " times: ", made[0].what, ", ..."), std::move(all));
         }
         for (auto& m : made) out.emplace_back(r, text(rules_[r].name(), ": ", m.what), std::move(m.graph));
     }

@@ -197,6 +197,7 @@ struct rewritten_problem {
     parallelization problem;          ///< its operators have names of their own, made of the model's
     std::vector<std::string> applied; ///< the rules that led to it, in order: name, then operators; empty: the operators are the model's
     std::uint64_t graphs = 0;         ///< priced, the model's among them
+    bool complete = true;             ///< no budget ended it; else blocks that repeat may differ
 };
 
 /// The problem of the graph that is best on one device, rewritten by the options' rules before anything is parallelized: what optimising in sequence

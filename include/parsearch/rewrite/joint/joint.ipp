@@ -126,14 +126,18 @@ PARSEARCH_INLINE rewritten_problem rewritten_first(parallelization const& proble
     validate(options);
     search::stopping limit(search::budget_of(options));
     std::uint64_t graphs = 1;
+    bool complete = true;
     joint_cache cache(problem, options.pricing);
     auto best = detail::optimised_alone(
         cache, problem, lift(problem.graph()).graph, options, [&](std::size_t, std::size_t, picoseconds) { ++graphs; },
-        [&] { return limit.due(graphs).has_value(); });
-    if (best.applied.empty()) return {problem, {}, graphs};
+        [&] {
+            complete = complete && !limit.due(graphs);
+            return !complete;
+        });
+    if (best.applied.empty()) return {problem, {}, graphs, complete};
     auto operators = detail::operators_of(problem, best.graph);
     keep_names(operators, problem.graph());
-    return {with_graph(problem, operators), std::move(best.applied), graphs};
+    return {with_graph(problem, operators), std::move(best.applied), graphs, complete};
 }
 
 } // namespace parsearch::rewrite
