@@ -375,7 +375,7 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
         tools::print("search   pipelines: {} simulated in {}, ended by {}{}\n", p.stats.evaluations,
                      tools::shown_seconds(p.stats.seconds - (p.plans ? p.plans->seconds : 0)), ps::name_of(p.reason),
                      p.plans ? std::string() : bound);
-        if (auto const& o = made.tried_operators)
+        if (auto const& o = made.tried_operators; o && o->graphs > 0)
             tools::print("search   other operators: {} graphs priced, {} pipelines simulated in {}, ended by {}\n", o->graphs, o->evaluations,
                          tools::shown_seconds(o->seconds), ps::name_of(o->reason));
         if (p.plans)
