@@ -358,9 +358,14 @@ void add_notes(request const& asked, planned& made) {
                                       "and other searches for the model's own operators begin there")
                            : ps::text(other.name, " costs less than what was found from '", made.start, "': --start cheapest begins there"));
     }
-    if (auto const& f = made.figures(); !f.fits)
+    if (auto const& f = made.figures(); !f.fits) {
+        auto const need = static_cast<double>(f.fullest_device_use) / static_cast<double>(std::max<ps::byte_count>(f.fullest_device_memory, 1)) *
+                          static_cast<double>(devices);
         made.notes.push_back(ps::text("the plan does not fit: device ", f.fullest_device, " needs ", tools::shown_memory(f.fullest_device_use),
-                                      " of ", tools::shown_memory(f.fullest_device_memory)));
+                                      " of ", tools::shown_memory(f.fullest_device_memory), " and misses ",
+                                      tools::shown_memory(f.fullest_device_use - f.fullest_device_memory), "; more devices would help (",
+                                      std::ceil(need), " of these have that much memory), or a smaller batch"));
+    }
     if (!made.strategies.front().figures.fits && made.figures().fits) {
         named_strategy const* rival = nullptr;
         for (std::size_t i = 0; i < compared; ++i)
