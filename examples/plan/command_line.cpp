@@ -174,7 +174,6 @@ struct raw_command {
 // The model's operators are not replaced where something else stands in the way; throws where that was `given` on the command line.
 void keep_operators(raw_command const& raw, request& asked, bool given) {
     if (!asked.rewriting) return;
-    auto const from_file = [](std::string const& name) { return !name.empty() && !is_expert(name); };
     auto const why = [&]() -> std::string {
         if (raw.search == "none") return "nothing is searched";
         if (raw.search == "joint") return "search joint makes other operators itself";
@@ -182,8 +181,7 @@ void keep_operators(raw_command const& raw, request& asked, bool given) {
         if (raw.fabric == "topoopt") return "fabric topoopt is wired for the model's operators";
         if (asked.kernels.fusion != ps::graph::fusion::none)
             return ps::text("--kernels.fusion ", name_of(asked.kernels.fusion), " fuses the model's operators");
-        if (asked.start != "cheapest" && from_file(asked.start)) return ps::text("--start ", asked.start, " is of certain operators");
-        if (from_file(asked.diff)) return ps::text("--diff ", asked.diff, " is of certain operators");
+        if (asked.start != "cheapest" && !is_expert(asked.start)) return ps::text("--start ", asked.start, " is of certain operators");
         for (auto const& [name, all] : {std::pair("--pin", &asked.pin), std::pair("--forbid", &asked.forbid), std::pair("--explain", &asked.explain)})
             if (!all->empty()) return ps::text(name, " names the model's operators");
         return {};

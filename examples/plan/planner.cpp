@@ -405,19 +405,29 @@ static bool passes_on(ps::graph::operator_graph const& g) {
     return false;
 }
 
-// Where the plan to start from is of operators that rules made of the same model's, and these stand beside it, they are planned.
-static void take_operators_of_start(request const& asked, inputs& out) {
-    std::ifstream in(asked.start, std::ios::binary);
-    auto said = ps::io::read_plan_notes(in, asked.start);
-    auto const beside = (std::filesystem::path(asked.start).parent_path() / operators_file).string();
+// The file beside a plan with the operators that rules made of the model's, and these rules.
+struct written_operators {
+    std::string path;
+    std::vector<std::string> rules;
+    bool given; // as --model
+};
+
+// That of the plan in file `path`, where it is of the same model; nothing where there is none: then the plan is read as one of the model's operators.
+static std::optional<written_operators> operators_beside(std::string const& path, request const& asked) {
+    std::ifstream in(path, std::ios::binary);
+    auto said = ps::io::read_plan_notes(in, path);
+    auto beside = (std::filesystem::path(path).parent_path() / operators_file).string();
     std::error_code error;
-    if (said.rewritten_by.empty() || !std::filesystem::is_regular_file(beside, error)) return;
+    if (said.rewritten_by.empty() || !std::filesystem::is_regular_file(beside, error)) return {};
     bool const given = std::filesystem::equivalent(ps::io::parse_settings(asked.model).name, beside, error);
-    if (!given && said.model != asked.model) return; // read_plan says that it is none of this model's
-    out.applied = std::move(said.rewritten_by);
-    if (given) return;
-    out.model = tools::load_model(beside, out.cluster.cluster.size());
-    out.model.notes.push_back(ps::text(asked.start, " is of operators that rules made of the model's: those of ", beside, " are planned"));
+    if (!given && said.model != asked.model) return {};
+    return written_operators{std::move(beside), std::move(said.rewritten_by), given};
+}
+
+// `g` with the kernels that are asked for.
+static ps::graph::operator_graph with_kernels(ps::graph::operator_graph g, request const& asked) {
+    g = ps::graph::with_fused_kernels(g, asked.kernels.fusion);
+    return asked.kernels.ring_attention ? ps::graph::with_ring_attention(g) : g;
 }
 
 inputs read_inputs(request const& asked) {
@@ -428,15 +438,19 @@ inputs read_inputs(request const& asked) {
     if (starts_from_file(asked)) {
         require_plan_file("start", asked.start, "cheapest, ");
         out.start_hash = ps::io::hash_of_file(asked.start);
-        take_operators_of_start(asked, out);
+        if (auto written = operators_beside(asked.start, asked)) {
+            out.applied = std::move(written->rules);
+            if (!written->given) {
+                out.model_graph = with_kernels(std::exchange(out.model, tools::load_model(written->path, devices)).graph, asked);
+                out.model.notes.push_back(
+                    ps::text(asked.start, " is of operators that rules made of the model's: those of ", written->path, " are planned"));
+            }
+        }
     }
-    out.model.graph = ps::graph::with_fused_kernels(out.model.graph, asked.kernels.fusion);
-    if (asked.kernels.ring_attention) {
-        out.model.graph = ps::graph::with_ring_attention(out.model.graph);
-        if (!passes_on(out.model.graph))
-            out.model.notes.emplace_back("--kernels.ring_attention changes nothing: no operator of the model is an attention (one made of products "
-                                         "and a softmax is not known as such)");
-    }
+    out.model.graph = with_kernels(std::move(out.model.graph), asked);
+    if (asked.kernels.ring_attention && !passes_on(out.model.graph))
+        out.model.notes.emplace_back("--kernels.ring_attention changes nothing: no operator of the model is an attention (one made of products "
+                                     "and a softmax is not known as such)");
     if (!out.cluster.path.empty()) out.cluster_hash = ps::io::hash_of_file(out.cluster.path);
     if (!asked.diff.empty() && !is_expert(asked.diff)) require_plan_file("--diff", asked.diff, "");
     if (!asked.profile.empty()) {
@@ -500,7 +514,14 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     }
     if (is_expert(asked.diff))
         made.other = {.how = ps::pipeline::unpipelined(made.problem.graph()), .strategy = expert_strategy(asked.diff, made.problem)};
-    else if (!asked.diff.empty()) made.other = read_plan(asked.diff, asked, made.problem, made.notes);
+    else if (!asked.diff.empty()) {
+        // Of its own operators, which need not be those that are planned.
+        if (auto const written = operators_beside(asked.diff, asked); written && !written->given)
+            made.other_problem =
+                problem_of(made.problem, ps::graph::read_graph(tools::load_model(written->path, given.cluster.cluster.size()).graph).graph);
+        else if (given.model_graph) made.other_problem = problem_of(made.problem, ps::graph::read_graph(*given.model_graph).graph);
+        made.other = read_plan(asked.diff, asked, made.problem_of_other(), made.notes);
+    }
     if (asked.search) {
         if (!given.to_wire) ps::io::fix_derived(*asked.search); // else it is divided first
         ps::io::visit_search(*asked.search, [&](auto const&, auto& options) {
@@ -590,8 +611,8 @@ static request with_time_left(request asked, planned const& made) {
 static void conclude(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop) {
     if (made.other)
         made.other_figures =
-            ps::io::compare(made.given_problem(), given.cluster.cluster, is_expert(asked.diff) ? spoken_name(asked.diff) : asked.diff,
-                            simulate(made.given_problem(), *made.other), baseline);
+            ps::io::compare(made.problem_of_other(), given.cluster.cluster, is_expert(asked.diff) ? spoken_name(asked.diff) : asked.diff,
+                            simulate(made.problem_of_other(), *made.other), baseline);
     choose_pipeline(asked, given, baseline, made);
     settle(asked, given, made);
     if (made.pipelines && !stop.stop_requested())

@@ -43,7 +43,8 @@ struct named_strategy {
 struct inputs {
     tools::loaded_model model;
     ps::io::named_cluster cluster;
-    std::optional<ps::io::asked_fabric> to_wire{}; // the fabric is wired for the model: until `wire_fabric` the cluster has an ideal switch
+    std::optional<ps::io::asked_fabric> to_wire{};          // the fabric is wired for the model: until `wire_fabric` the cluster has an ideal switch
+    std::optional<ps::graph::operator_graph> model_graph{}; // of the model, where `model` has the operators of the plan to start from instead
     std::vector<std::string> applied{}; // the rules that made the operators of `model`, which are those of the plan to start from; empty: the model's
     std::optional<ps::cost::profile> profile{};
     std::optional<rule_file> rules{};
@@ -91,7 +92,8 @@ struct planned {
     std::optional<ps::pipeline::pipeline_plan> start_pipeline{}; // where the file to start from has one
     ps::sim::report report{};                                    // of what was evaluated last
     std::optional<chosen_plan> plan{};                           // what is planned, in the end
-    std::optional<ps::pipeline::pipeline_plan> other{};          // of `request::diff`, of the model's operators
+    std::optional<ps::pipeline::pipeline_plan> other{};          // of `request::diff`
+    std::optional<ps::parallelization> other_problem{};          // of its operators, where they are others than those of `given_problem()`
     std::optional<ps::io::compared> other_figures{};
     std::vector<ps::io::explanation> explained{};          // of the plan: the operators of `request::explain`
     ps::source_times computed{};                           // of the plan
@@ -135,6 +137,8 @@ struct planned {
     [[nodiscard]] bool other_operators() const { return rewritten && !rewritten->applied.empty(); }
     // Whether a joint search looked for them.
     [[nodiscard]] bool joint() const { return rewritten && !rewritten->first; }
+    // The problem of the operators of `other`.
+    [[nodiscard]] ps::parallelization const& problem_of_other() const { return other_problem ? *other_problem : given_problem(); }
     // The problem of the model's operators.
     [[nodiscard]] ps::parallelization const& given_problem() const { return rewritten ? rewritten->original : problem; }
 };

@@ -80,7 +80,7 @@ void print_pipeline(pipelined const& p, std::vector<std::string> const& lines) {
 // In what the plan differs from that of --diff.
 void print_differences(request const& asked, planned const& made) {
     auto const& other = *made.other;
-    auto const part = ps::pipeline::micro_batch(made.given_problem().graph(), other.how.micro_batches);
+    auto const part = ps::pipeline::micro_batch(made.problem_of_other().graph(), other.how.micro_batches);
     std::vector<std::vector<std::string>> rows;
     for (auto const& d : ps::io::differences({made.plan->plan, made.plan->part.graph()}, {other, part}))
         rows.push_back({d.operators > 1 ? fmt::format("{} x", d.operators) : "", d.name, d.kind, d.first, d.second});

@@ -87,7 +87,8 @@ class Arguments(attack.Case):
         self.assertIn("batch=1016", done.err)
 
     def test_an_import_for_something_else_is_said_aloud(self):
-        strategy = str(self.made() / "plan.json")
+        self.assertEqual(self.plan(*SMALL, "--rewriting", "none", "--out", "made").code, 0) # else it is of operators of its own
+        strategy = str(pathlib.Path(self.folder, "made", "plan.json"))
         done = self.plan("--model", "zoo:mlp,batch=128", "--cluster", "1x2xv100", "--import", strategy)
         self.assertEqual(done.code, 0, done.err)
         self.assertIn("says that it is for zoo:mlp,batch=64 on 1x2xp100", done.err)

@@ -1190,6 +1190,14 @@ class Pipeline(Folder):
         self.assertIn("the operators are those that", error) # of another model
         _, notes = plan("--rerun", self.path / "d" / "run.json")
         self.assertIn("the rerun found the same", notes)
+        # Plans of different operators are held against each other, either way.
+        for one, two in (("a", "own"), ("own", "a")):
+            out, _ = plan(*asked[:-2], "--import", self.path / one / "plan.json", "--diff", self.path / two / "plan.json")
+            time = self.load(two, "plan.json")["predicted_ps"]
+            self.assertAlmostEqual(picoseconds(row(out, str(self.path / two / "plan.json"))[1]) / time, 1, delta=2e-3)
+            self.assertRegex(out, r"(?m)^ .* fc1\+relu ")
+        out, _ = plan(*asked, "--diff", self.path / "own" / "plan.json", pipelines=True)
+        self.assertRegex(out, r"(?m)^plan .* rewritten operators")
         plan(*asked, "--start", self.path / "d" / "plan.json", "--out", self.path / "e", pipelines=True)
         self.assertLessEqual(self.load("e", "plan.json")["predicted_ps"], made["predicted_ps"])
         (self.path / "a" / "operators.json").unlink()

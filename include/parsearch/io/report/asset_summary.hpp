@@ -89,7 +89,8 @@ if (data.rewriting && data.rewriting.applied.length) { // What rules made of the
     ['', 'wide', r => el('span', { class: 'track' }, el('span', { class: 'bar', style: `width:${100 * r[2].time / longest}%` }))],
     ['Bytes moved', 'n', r => moved(r[2])], ['Peak memory', 'n', r => memory(r[2].peak)],
   ], [['of the model', operatorCount, plain], ['rewritten', data.operatorCount, found]], (row, i) => i === 1 ? 'found' : ''));
-  byId('rewriting-l').append(el('ol', { class: 'rules' }, applied.map(rule => el('li', {}, rule))));
+  byId('rewriting-l').append(el('ol', { class: 'rules' }, applied.map(rule =>
+    el('li', {}, rule.split(/(?<=[|&+.])/).flatMap(part => [part, el('wbr')]))))); // names of what was merged are long
 }
 )js";
 
