@@ -343,7 +343,8 @@ void add_notes(request const& asked, planned& made) {
         if (made.figures().fits == tried->fits && longer >= 0.001)
             made.notes.push_back(ps::text("the plan takes ", std::round(1000 * longer) / 10,
                                           "% longer than one of other operators that compute the same (", tried->rules.front(),
-                                          tried->rules.size() > 1 ? ", ..." : "", "): --rewriting ", std::floor(100 * longer) / 100, " takes that"));
+                                          tried->rules.size() > 1 ? ps::text(" and ", tried->rules.size() - 1, " more") : std::string(),
+                                          "): --rewriting ", std::floor(100 * longer) / 100, " takes that"));
     }
     for (auto const& what : made.left_out) made.notes.push_back(ps::text("left out: ", what));
     for (std::size_t i = 0; i < compared; ++i) {
