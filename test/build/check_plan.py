@@ -1158,10 +1158,12 @@ class Pipeline(Folder):
         self.assertEqual(data["rewriting"]["applied"], made["rewritten_by"])
         self.assertEqual(data["strategies"][data["rewriting"]["before"]]["cost"], run["rewriting"]["plain_cost_ps"])
         # Where experts know the model's operators alone the search begins with others; a time-ended run is repeated, too.
-        plan("--model", "zoo:ncf", "--cluster", "2x4xv100", "--time", "2s", "--rewriting", 0, "--out", self.path / "ncf", pipelines=True)
-        self.assertIn("first", self.load("ncf", "run.json")["rewriting"])
-        _, notes = plan("--rerun", self.path / "ncf" / "run.json")
-        self.assertIn("the rerun found the same", notes)
+        for budget in (["--evaluations", 200], ["--time", "2s"]):
+            plan("--model", "zoo:ncf", "--cluster", "2x4xv100", *budget, "--rewriting", 0, "--out", self.path / "ncf", pipelines=True)
+            if "--evaluations" in budget:
+                self.assertIn("first", self.load("ncf", "run.json")["rewriting"])
+            _, notes = plan("--rerun", self.path / "ncf" / "run.json")
+            self.assertIn("the rerun found the same", notes)
         # Of one of several replicas.
         asked_replicas = ["--model", GPT, "--cluster", "4x1xp100", "--replicas", 2, "--evaluations", 100, "--rewriting", 0]
         plan(*asked_replicas, "--out", self.path / "replicas", pipelines=True)
