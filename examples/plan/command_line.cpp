@@ -150,7 +150,9 @@ std::string flag_of(std::string_view name) {
     return out;
 }
 
-double share_of(std::string_view option, std::string const& given) {
+// Nothing for none.
+std::optional<double> share_of(std::string_view option, std::string const& given) {
+    if (given == "none") return {};
     double share = -1;
     try {
         ps::io::read_option(given, option, "command line", share);
@@ -174,25 +176,25 @@ struct raw_command {
 // The model's operators are not replaced where something else stands in the way; throws where that was `given` on the command line.
 void keep_operators(raw_command const& raw, request& asked, bool given) {
     if (!asked.rewriting) return;
-    auto const why = [&]() -> std::string {
-        if (raw.search == "none") return "nothing is searched";
-        if (raw.search == "joint") return "search joint makes other operators itself";
-        if (!asked.pipelines) return "plans with stages, which it begins with, are left out";
-        if (raw.fabric == "topoopt") return "fabric topoopt is wired for the model's operators";
+    std::string why;
+    bool obvious = true; // to who asked for it
+    if (raw.search == "none") why = "nothing is searched";
+    else if (raw.search == "joint") why = "search joint makes other operators itself";
+    else if (!asked.pipelines) why = "plans with stages, which it begins with, are left out";
+    else if (raw.fabric == "topoopt") why = "fabric topoopt is wired for the model's operators";
+    else obvious = false;
+    if (!obvious) {
         if (asked.kernels.fusion != ps::graph::fusion::none)
-            return ps::text("--kernels.fusion ", name_of(asked.kernels.fusion), " fuses the model's operators");
-        if (asked.start != "cheapest" && !is_expert(asked.start)) return ps::text("--start ", asked.start, " is of certain operators");
+            why = ps::text("--kernels.fusion ", name_of(asked.kernels.fusion), " fuses the model's operators");
+        else if (asked.start != "cheapest" && !is_expert(asked.start)) why = ps::text("--start ", asked.start, " is of certain operators");
         for (auto const& [name, all] : {std::pair("--pin", &asked.pin), std::pair("--forbid", &asked.forbid), std::pair("--explain", &asked.explain)})
-            if (!all->empty()) return ps::text(name, " names the model's operators");
-        return {};
-    }();
+            if (why.empty() && !all->empty()) why = ps::text(name, " names the model's operators");
+    }
     if (given && !why.empty()) throw ps::invalid_input("--rewriting is given, but ", why, ": leave one of them out");
-    if (why.empty() && (given || asked.exports.empty())) return;
+    if (why.empty() && !asked.exports.empty() && !given) why = "runtimes know the model's; --rewriting 0.05 for --export nevertheless";
+    if (why.empty()) return;
     asked.rewriting.reset();
-    bool const obvious = raw.search == "none" || raw.search == "joint" || !asked.pipelines || raw.fabric == "topoopt";
-    if (!obvious)
-        asked.notes.push_back(ps::text("operators stay as they are, though others may be faster: ",
-                                       why.empty() ? "runtimes know the model's; --rewriting 0.05 for --export nevertheless" : why));
+    if (!obvious) asked.notes.push_back(ps::text("operators stay as they are, though others may be faster: ", why));
 }
 
 void add_general(CLI::App& app, raw_command& raw) {
@@ -289,20 +291,12 @@ void add_general(CLI::App& app, raw_command& raw) {
     tools::add_text(
         app, "--regular", search, "SHARE",
         "blocks that repeat are planned alike, unless a plan in which they differ takes less by more than this share; none: they may differ",
-        [&raw](std::string const& s) {
-            if (s == "none") return raw.asked.regular.reset();
-            raw.asked.regular = share_of("regular", s);
-        },
-        "0.05");
+        [&raw](std::string const& s) { raw.asked.regular = share_of("regular", s); }, "0.05");
     tools::add_text(
         app, "--rewriting", search, "SHARE",
         "operators are replaced by others that compute the same (fused, merged) where a plan of the model's takes longer by more than this share; "
         "0: wherever others are faster; none: the model's stay",
-        [&raw](std::string const& s) {
-            if (s == "none") return raw.asked.rewriting.reset();
-            raw.asked.rewriting = share_of("rewriting", s);
-        },
-        "0.05");
+        [&raw](std::string const& s) { raw.asked.rewriting = share_of("rewriting", s); }, "0.05");
     tools::add_text(
         app, "--replicas", search, "N",
         "plans one of N replicas, which do the same on other samples, each on a part of the nodes: of 2,048 GPUs with 8 replicas a plan is "

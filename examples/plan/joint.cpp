@@ -71,8 +71,7 @@ joint_outcome rewrite_first(request const& asked, ps::parallelization const& pro
     joint_outcome out{.problem = problem, .applied = std::move(found.applied)};
     out.stats.evaluations = found.graphs;
     if (out.applied.empty()) return out;
-    auto in_order = ps::graph::read_graph(topological_order_of{found.problem.graph()});
-    out.problem = problem_of(problem, in_order.graph);
+    out.problem = ps::with_graph(problem, topological_order_of{found.problem.graph()});
     return out;
 }
 

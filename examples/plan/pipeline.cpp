@@ -186,9 +186,7 @@ std::optional<plan_budget> left_for_plans(request const& asked, ps::pipeline::pa
     if (options.evaluations) out.evaluations = (*options.evaluations - std::min(*options.evaluations, stats.evaluations)) / 4;
     if (options.time) {
         constexpr std::chrono::nanoseconds step = std::chrono::milliseconds{1};
-        auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(
-            std::chrono::duration<double>(stats.seconds + (made.tried_operators ? made.tried_operators->seconds : 0)));
-        out.time = (*options.time - std::min(*options.time, used)) / (made.missing > 0 ? 1 : 2) / step * step;
+        out.time = (*options.time - std::min(*options.time, made.time_of_pipelines())) / (made.missing > 0 ? 1 : 2) / step * step;
     }
     bool const none = out.evaluations == std::uint64_t{0} || out.time == std::chrono::nanoseconds::zero() || (!out.evaluations && !out.time);
     return none ? std::nullopt : std::optional(out);
@@ -227,21 +225,9 @@ void go_on(request const& asked, inputs const& given, ps::picoseconds baseline, 
 // What the rules, and pipelines of the operators that these make, may take: the time that pipelines have left, a quarter of it at least, and a
 // quarter of the evaluations; in a rerun what they took before.
 ps::pipeline::partition_options for_other_operators(request const& asked, ps::pipeline::partition_options options, planned const& made) {
-    if (asked.rerun) {
-        auto const& before = *asked.rerun->rewriting->first;
-        options.time.reset();
-        options.evaluations.reset();
-        options.estimates.reset();
-        if (before.reason == ps::stop_reason::exhausted) return options;
-        options.evaluations = before.evaluations;
-        options.estimates = before.estimates;
-        return options;
-    }
+    if (asked.rerun) return *ps::io::repeatable_rewriting(*asked.rerun);
     if (options.evaluations) options.evaluations = std::max<std::uint64_t>(1, *options.evaluations / 4);
-    if (options.time) {
-        auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(made.pipelines->stats.seconds));
-        *options.time = std::max(*options.time - used, *options.time / 4);
-    }
+    if (options.time) *options.time = std::max(*options.time - made.time_of_pipelines(), *options.time / 4);
     return options;
 }
 
@@ -257,23 +243,13 @@ ps::pipeline::partition_options for_own_operators(request const& asked, ps::pipe
 // than the best of these by more than `request::rewriting`, all that follows plans these operators. `options`: of all pipelines.
 void try_other_operators_first(request const& asked, inputs const& given, ps::picoseconds baseline, ps::pipeline::partition_options const& options,
                                planned& made, std::stop_token const& stop) {
-    if (stop.stop_requested()) return;
     auto left = for_other_operators(asked, options, made);
     auto const began = std::chrono::steady_clock::now();
-    auto& tried = made.tried_operators.emplace();
-    auto const note_time = [&] { tried.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(); };
+    auto& tried = *made.tried_operators;
     tools::deadline const limit(stop, with_grace(left.time));
     auto const replicas = made.problem.options().replicas;
-    auto other = [&] {
-        try {
-            return rewrite_first(asked, made.whole ? *made.whole : made.problem, left.time ? std::optional(*left.time * 3 / 4) : std::nullopt,
-                                 limit.token());
-        } catch (...) {
-            note_time();
-            throw;
-        }
-    }();
-    note_time();
+    auto other =
+        rewrite_first(asked, made.whole ? *made.whole : made.problem, left.time ? std::optional(*left.time * 3 / 4) : std::nullopt, limit.token());
     tried.rules = other.applied;
     tried.graphs = other.stats.evaluations;
     if (other.applied.empty()) return;
@@ -286,8 +262,7 @@ void try_other_operators_first(request const& asked, inputs const& given, ps::pi
             plain_strategy = s.strategy;
         }
     left.bound = plain.cost;
-    if (left.time)
-        *left.time -= std::min(*left.time, std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(tried.seconds)));
+    if (left.time) *left.time -= std::min<std::chrono::nanoseconds>(*left.time, std::chrono::steady_clock::now() - began);
     auto const problem = made.whole ? ps::pipeline::one_replica(other.problem, replicas) : other.problem;
     progress_display progress(asked.quiet, left.time, plain.cost, std::nullopt);
     tools::deadline unlimited(stop, std::nullopt);
@@ -295,10 +270,8 @@ void try_other_operators_first(request const& asked, inputs const& given, ps::pi
     auto search = partition(problem.until(limit.token()), {}, left, progress, unseen);
     tried.evaluations = search.found.stats.evaluations;
     tried.reason = search.found.ended;
-    note_time();
     if (!(search.found.cost < plain.cost)) return;
     auto better = described(std::move(search.found.best), problem, given, baseline);
-    note_time();
     if (!is_better(asked, better.figures, plain)) return;
     tried.cost = better.figures.cost;
     tried.fits = better.figures.fits;
@@ -363,10 +336,12 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
         made.pipelines =
             pipeline_search{.stats = best.stats, .reason = best.ended, .estimates = estimates, .cost = best.cost, .textbook = shelf.figures()};
         made.pipeline = described(std::move(best.best), made.problem, given, baseline);
-        if (asked.rewriting)
-            unless_left_out("other operators", made, [&] {
-                try_other_operators_first(asked, given, baseline, asked.rerun ? asked.rerun->pipelines->options : options, made, stop);
-            });
+        if (asked.rewriting && !stop.stop_requested()) {
+            auto const began = std::chrono::steady_clock::now();
+            made.tried_operators.emplace();
+            unless_left_out("other operators", made, [&] { try_other_operators_first(asked, given, baseline, options, made, stop); });
+            made.tried_operators->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+        }
         go_on(asked, given, baseline, options, made, stop);
     });
 }

@@ -518,9 +518,8 @@ planned begin_plan(request& asked, inputs const& given, std::stop_token const& s
     else if (!asked.diff.empty()) {
         // Of its own operators, which need not be those that are planned.
         if (auto const written = operators_beside(asked.diff, asked); written && !written->given)
-            made.other_problem =
-                problem_of(made.problem, ps::graph::read_graph(tools::load_model(written->path, given.cluster.cluster.size()).graph).graph);
-        else if (given.model_graph) made.other_problem = problem_of(made.problem, ps::graph::read_graph(*given.model_graph).graph);
+            made.other_problem = ps::with_graph(made.problem, tools::load_model(written->path, given.cluster.cluster.size()).graph);
+        else if (given.model_graph) made.other_problem = ps::with_graph(made.problem, *given.model_graph);
         made.other = read_plan(asked.diff, asked, made.problem_of_other(), made.notes);
     }
     if (asked.search) {
@@ -599,8 +598,7 @@ static void search_from_start(request const& asked, planned& made, std::stop_tok
 static request with_time_left(request asked, planned const& made) {
     auto const ties = asked.search ? time_for_ties(asked, made).value_or(std::chrono::nanoseconds::zero()) : std::chrono::nanoseconds::zero();
     if (auto const time = time_of(asked); time && (made.pipelines || ties > std::chrono::nanoseconds::zero())) {
-        auto const used = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(
-            made.pipelines ? made.pipelines->stats.seconds + (made.tried_operators ? made.tried_operators->seconds : 0) : 0.0));
+        auto const used = made.time_of_pipelines();
         constexpr std::chrono::nanoseconds step = std::chrono::milliseconds{1};
         auto const left = std::max(*time - used, *time / 2) - ties;
         ps::io::visit_search(*asked.search, [&](auto const&, auto& options) { options.time = left > step ? left / step * step : left; });

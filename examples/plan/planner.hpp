@@ -133,6 +133,11 @@ struct planned {
         if (rewritten && rewritten->whole) return rewritten->whole->graph();
         return whole ? whole->graph() : given_problem().graph();
     }
+    // What searches of pipelines took, those of other operators too.
+    [[nodiscard]] std::chrono::nanoseconds time_of_pipelines() const {
+        std::chrono::duration<double> const used((pipelines ? pipelines->stats.seconds : 0) + (tried_operators ? tried_operators->seconds : 0));
+        return std::chrono::duration_cast<std::chrono::nanoseconds>(used);
+    }
     // Whether operators are planned that rules made of the model's.
     [[nodiscard]] bool other_operators() const { return rewritten && !rewritten->applied.empty(); }
     // Whether a joint search looked for them.

@@ -233,6 +233,8 @@ void write_run_manifest(std::ostream& out, run_manifest const& m);
 
 /// The options of the search of pipelines of `m` without clocks, as above. Empty where `m` has none.
 [[nodiscard]] std::optional<pipeline::partition_options> repeatable_pipelines(run_manifest const& m);
+/// The same of those of other operators. Empty where none were chosen before anything was parallelized.
+[[nodiscard]] std::optional<pipeline::partition_options> repeatable_rewriting(run_manifest const& m);
 
 } // namespace parsearch::io
 

@@ -21,6 +21,15 @@ template <class T> void require_not_negative(json_value const& json, std::string
     if (value < 0) throw invalid_input(json.place(), '.', name, " is ", value, ": must not be negative");
 }
 
+/// `options` without the clock for a search of pipelines that ended as `before` says.
+template <class Before> [[nodiscard]] pipeline::partition_options repeatable(pipeline::partition_options options, Before const& before) {
+    options.time.reset();
+    if (before.reason == stop_reason::exhausted) return options;
+    options.evaluations = before.evaluations;
+    if (before.estimates) options.estimates = before.estimates;
+    return options;
+}
+
 } // namespace parsearch::io::detail
 
 namespace parsearch::io {
@@ -189,11 +198,12 @@ PARSEARCH_IO_INLINE std::optional<search_options> repeatable_search(run_manifest
 
 PARSEARCH_IO_INLINE std::optional<pipeline::partition_options> repeatable_pipelines(run_manifest const& m) {
     if (!m.pipelines) return {};
-    auto options = m.pipelines->options;
-    options.time.reset();
-    if (m.pipelines->reason != stop_reason::exhausted) options.evaluations = m.pipelines->evaluations;
-    if (m.pipelines->reason != stop_reason::exhausted && m.pipelines->estimates) options.estimates = m.pipelines->estimates;
-    return options;
+    return detail::repeatable(m.pipelines->options, *m.pipelines);
+}
+
+PARSEARCH_IO_INLINE std::optional<pipeline::partition_options> repeatable_rewriting(run_manifest const& m) {
+    if (!m.pipelines || !m.rewriting || !m.rewriting->first) return {};
+    return detail::repeatable(m.pipelines->options, *m.rewriting->first);
 }
 
 } // namespace parsearch::io
