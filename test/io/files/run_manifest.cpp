@@ -167,6 +167,14 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(repeated->estimates == 34);
     piped.pipelines->reason = stop_reason::exhausted;
     CHECK_FALSE(io::repeatable_pipelines(piped)->evaluations.has_value());
+    CHECK_FALSE(io::repeatable_rewriting(piped).has_value());
+    piped.rewriting = joint.rewriting;
+    CHECK_FALSE(io::repeatable_rewriting(piped)->evaluations.has_value());
+    CHECK(io::repeatable_rewriting(piped)->max_stages == 3);
+    piped.rewriting->first->reason = stop_reason::time_budget;
+    CHECK(io::repeatable_rewriting(piped)->evaluations == 30);
+    CHECK(io::repeatable_rewriting(piped)->estimates == 4);
+    piped.rewriting.reset();
     CHECK(refusal([&] {
               return read(support::replaced(written(piped), "\"cost_ps\": 17", "\"cost_ps\": -17"));
           }).starts_with("run.json: pipelines.cost_ps is -17: must not be negative"));
