@@ -7,6 +7,8 @@
 #include <parsearch/problem/surrogate_store.ipp>
 #include <parsearch/problem/surrogate_terms.ipp>
 #include <parsearch/problem/tied.ipp>
+#include <parsearch/space/alike_operators.ipp>
+#include <parsearch/space/coarsening.ipp>
 #include <parsearch/space/configuration.ipp>
 #include <parsearch/space/layout.ipp>
 #include <parsearch/space/likely_configurations.ipp>

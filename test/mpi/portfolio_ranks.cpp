@@ -54,6 +54,7 @@ TEST_CASE("a portfolio over ranks is that of threads, members in turn or at once
         CAPTURE(concurrent);
         for (std::uint64_t const evaluations : {50u, 1000u, 5000u})
             check_same(plain, toys::strategy(7, 0), {.evaluations = evaluations, .slice = 40, .concurrent = concurrent});
+        check_same(toys::grouped(plain), toys::strategy(7, 0), {.evaluations = 2000, .slice = 40, .concurrent = concurrent});
         check_same(plain, toys::strategy(7, 0), {.slice = 100, .concurrent = concurrent, .threads = 2});
     }
     toys::splitmix rng{3};

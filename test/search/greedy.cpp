@@ -329,3 +329,50 @@ TEST_CASE("construct refuses a start of the problem that has another length") {
     CHECK_THROWS_WITH_AS(search::greedy(problem, toys::strategy(8, 0), rng, {.construct = true}),
                          "greedy: a start of the problem: the start has 7 configurations: the space has 8 operators", ps::invalid_input);
 }
+
+TEST_CASE("greedy visits groups of operators first, the coarsest level first, and then single operators") {
+    halves const one_by_one; // from all 0 no change of one operator is better
+    toys::strategy const start(8, 0);
+    toys::grouped const problem(ps::search_problem{one_by_one.space(), one_by_one.evaluator()});
+    toys::splitmix rng{1}, again{1};
+    std::vector<std::size_t> changed;
+    auto const r = search::greedy(problem, start, rng, {}, [&](search::accepted<int> const& e) { changed.push_back(e.op.value_or(99)); });
+    CHECK(r.best == toys::strategy{1, 1, 1, 1, 2, 2, 2, 2});
+    CHECK(r.reason == stop_reason::exhausted);
+    CHECK(changed.size() == 2); // a half each
+    CHECK(search::greedy(problem, start, again, {.coarse = false}).cost == 32);
+
+    // Where single operators are left out nothing else is tried: two halves and four pairs, each with two other choices, and once more after a change.
+    toys::splitmix third{1};
+    auto const groups = search::greedy(problem, start, third, {.single = false});
+    CHECK(groups.best == r.best);
+    CHECK(groups.reason == stop_reason::exhausted);
+    CHECK(groups.stats.evaluations < r.stats.evaluations);
+    // A problem without groups has nothing to visit then.
+    CHECK(search::greedy(one_by_one, start, third, {.single = false}).stats.evaluations == 1);
+    CHECK_THROWS_WITH_AS(search::greedy(problem, start, third, {.coarse = false, .single = false}),
+                         "greedy: options 'coarse' and 'single' are false: one of them must be true", ps::invalid_input);
+}
+
+TEST_CASE("groups: budgets hold, the same seed gives the same run, plain and incremental evaluators agree") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        INFO("seed ", seed);
+        auto const table = toys::table_problem<int>(toys::make_space(9, 5, 3), seed, true);
+        toys::asked counts;
+        search::greedy_options const options{.candidates = 1 + seed % 7, .single = seed % 2 == 0};
+        toys::splitmix a{seed}, b{seed}, c{seed};
+        auto const r = search::greedy(toys::grouped(table), toys::strategy(9, 0), a, options);
+        CHECK(toys::same_run(r, search::greedy(toys::grouped(table), toys::strategy(9, 0), b, options)));
+        CHECK(toys::same_run(r, search::greedy(toys::grouped(toys::incremental(table, counts)), toys::strategy(9, 0), c, options)));
+        CHECK(r.cost == table.evaluator()(r.best));
+        for (std::uint64_t evaluations = 1; evaluations < r.stats.evaluations; evaluations += 5) {
+            auto limited = options;
+            limited.evaluations = evaluations;
+            toys::splitmix d{seed};
+            auto const part = search::greedy(toys::grouped(table), toys::strategy(9, 0), d, limited);
+            CHECK(part.stats.evaluations == evaluations);
+            CHECK(part.reason == stop_reason::evaluation_budget);
+            CHECK(part.cost >= r.cost);
+        }
+    }
+}

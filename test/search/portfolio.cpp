@@ -115,8 +115,10 @@ TEST_CASE("threads: a portfolio is the same for any number, events and engine in
             CAPTURE(concurrent);
             CAPTURE(evaluations);
             check(plain, {.evaluations = evaluations, .slice = 40, .concurrent = concurrent});
+            check(toys::grouped(plain), {.evaluations = evaluations, .slice = 40, .concurrent = concurrent});
         }
     check(plain, {.slice = 100});
+    check(toys::grouped(plain), {.slice = 100});
     // The counts of what an incremental toy was asked are not made for threads.
     std::mt19937_64 rng{11}, again{11};
     CHECK(search::portfolio(stepped, toys::strategy(7, 0), rng, {.evaluations = 3000}).stats.trajectory ==
@@ -126,20 +128,68 @@ TEST_CASE("threads: a portfolio is the same for any number, events and engine in
 
 TEST_CASE("portfolio keeps to its budgets") {
     auto const problem = toys::table_problem<double>(toys::make_space(6, 4), 5, true);
-    for (bool const concurrent : {false, true})
+    auto const check = [](auto const& of, bool concurrent) {
         for (std::uint64_t evaluations = 1; evaluations < 200; evaluations += 7) {
             CAPTURE(evaluations);
             std::mt19937_64 rng{2};
-            auto const found =
-                search::portfolio(problem, toys::strategy(6, 0), rng, {.evaluations = evaluations, .slice = 20, .concurrent = concurrent});
+            auto const found = search::portfolio(of, toys::strategy(6, 0), rng, {.evaluations = evaluations, .slice = 20, .concurrent = concurrent});
             CHECK(found.stats.evaluations <= evaluations);
             CHECK(found.reason == ps::stop_reason::evaluation_budget);
         }
+    };
+    for (bool const concurrent : {false, true}) {
+        check(problem, concurrent);
+        check(toys::grouped(problem), concurrent);
+    }
     std::mt19937_64 rng{2};
     CHECK(search::portfolio(problem, toys::strategy(6, 0), rng, {.time = std::chrono::nanoseconds{0}}).reason == ps::stop_reason::time_budget);
     std::stop_source source;
     source.request_stop();
     CHECK(search::portfolio(problem, toys::strategy(6, 0), rng, {.stop = source.get_token()}).reason == ps::stop_reason::stop_requested);
+}
+
+TEST_CASE("a portfolio visits groups of operators first, from the start in each round, with more candidates each time") {
+    // Operators that differ from their neighbours cost more than a better configuration saves, and 0 is the worst.
+    auto const least_of_all = [](toys::strategy const& s) {
+        double sum = 1000;
+        for (std::size_t op = 0; op < s.size(); ++op) {
+            sum -= s[op];
+            if (op > 0 && s[op] != s[op - 1]) sum += 100;
+        }
+        return sum;
+    };
+    toys::grouped const problem(ps::search_problem{toys::make_space(8, 40), least_of_all});
+    struct turns {
+        std::vector<std::uint64_t> evaluations, slices; ///< at the beginning of each turn of greedy; of the turns of mcmc
+        std::size_t last = 9;
+        std::uint64_t began = 0;
+        void operator()(search::member_turn<double> const& e) {
+            if (last == 1) slices.push_back(e.evaluation - began);
+            if (e.member == 0 || last == 0) evaluations.push_back(e.evaluation);
+            last = e.member;
+            began = e.evaluation;
+        }
+    } turns;
+    std::mt19937_64 rng{4};
+    auto const found = search::portfolio(problem, toys::strategy(8, 0), rng, {.evaluations = 4000, .slice = 10}, turns);
+    CHECK(found.cost == 1000 - 8 * 39);
+    std::vector<std::uint64_t> greedy;
+    for (std::size_t n = 0; n + 1 < turns.evaluations.size(); n += 2) greedy.push_back(turns.evaluations[n + 1] - turns.evaluations[n]);
+    REQUIRE(greedy.size() >= 3);
+    REQUIRE(turns.slices.size() >= 3);
+    // 16 candidates of 40 for each of two halves and four pairs, at most ten times; then 32; then all.
+    CHECK(greedy[0] > 6 * 16 / 2);
+    CHECK(greedy[0] <= 10 * 6 * 16);
+    CHECK(greedy[1] > greedy[0] / 2);
+    for (std::size_t n = 0; n < 2; ++n) CHECK(turns.slices[n] >= greedy[n]); // though the first slice is 10
+    // Improvements are told of the whole search alone: each better than all before.
+    double best = problem.evaluator()(toys::strategy(8, 0));
+    std::mt19937_64 again{4};
+    (void)search::portfolio(problem, toys::strategy(8, 0), again, {.evaluations = 4000, .slice = 10}, [&](search::improved<double> const& e) {
+        CHECK(e.cost < best);
+        best = e.cost;
+    });
+    CHECK(best == found.cost);
 }
 
 TEST_CASE("a proof of one member is the portfolio's") {
@@ -274,10 +324,12 @@ TEST_CASE("threads: a portfolio that was cut short is the portfolio of as many e
         CAPTURE(options.concurrent);
         auto const seed = draw();
         auto const after = 1 + ps::uniform_index(draw, n % 2 == 0 ? 200 : 2000);
-        auto const runs = toys::check_cut(table, options, after, [&](auto const& problem, search::portfolio_options const& o) {
+        auto const run = [&](auto const& problem, search::portfolio_options const& o) {
             std::mt19937_64 rng{seed};
             return search::portfolio(problem, toys::strategy(9, 0), rng, o);
-        });
+        };
+        auto const runs =
+            n % 4 == 0 ? toys::check_cut(toys::grouped(table), options, after, run) : toys::check_cut(table, options, after, run);
         if (!runs) continue; // nothing was left to find
         auto const& [cut, again] = *runs;
         CHECK(again.stats.proposals <= cut.stats.proposals); // but for some that changed nothing, behind the last evaluation

@@ -1,6 +1,7 @@
 #pragma once
 /// Small problems with known answers, shared by the tests of the searches.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -161,6 +162,46 @@ template <class P> auto incremental(P const& problem, asked& counts) {
     return ps::search_problem{problem.space(), evaluator(problem.evaluator(), counts)};
 }
 
+/// Groups of neighbours: halves of the operators, then pairs. Where a group makes choice n its members have configuration n, those that have so many.
+class neighbours {
+  public:
+    explicit neighbours(space const& x) : space_(&x) {
+        for (auto const size : {(x.size() + 1) / 2, std::size_t{2}}) {
+            levels_.emplace_back();
+            for (std::size_t first = 0; first < x.size(); first += size) {
+                levels_.back().push_back(members_.size());
+                members_.emplace_back();
+                for (std::size_t op = first; op < std::min(first + size, x.size()); ++op) members_.back().push_back(op);
+            }
+        }
+    }
+    [[nodiscard]] std::size_t size() const { return members_.size(); }
+    [[nodiscard]] std::size_t levels() const { return levels_.size(); }
+    [[nodiscard]] std::vector<std::size_t> const& level(std::size_t n) const { return levels_[n]; }
+    [[nodiscard]] std::uint64_t choices(std::size_t group) const { return (*space_)[members_[group].front()].size(); }
+    void changes(std::size_t group, std::uint64_t choice, std::vector<ps::change<int>>& out) const {
+        for (auto const op : members_[group])
+            if (choice < (*space_)[op].size()) out.push_back({op, (*space_)[op][choice]});
+    }
+
+  private:
+    space const* space_;
+    std::vector<std::vector<std::size_t>> levels_, members_;
+};
+
+/// The same problem with groups of neighbours.
+template <class P> struct grouped : P {
+    explicit grouped(P of) : P(std::move(of)) {}
+    [[nodiscard]] neighbours coarsening() const { return neighbours(this->space()); }
+};
+
+/// A problem like `like` whose strategies cost what `evaluator` answers.
+template <class P, class E> auto with_evaluator(P const& like, E evaluator) {
+    ps::search_problem problem{like.space(), std::move(evaluator)};
+    if constexpr (requires { like.coarsening(); }) return grouped(std::move(problem));
+    else return problem;
+}
+
 /// All of a result but the wall time.
 template <class R> bool same_run(R const& a, R const& b) {
     return a.best == b.best && a.cost == b.cost && a.reason == b.reason && a.stats.evaluations == b.stats.evaluations &&
@@ -175,10 +216,10 @@ template <class P, class Options, class Search> auto check_cut(P const& problem,
     using result = decltype(search(problem, options));
     std::stop_source source;
     std::atomic<std::uint64_t> calls = 0;
-    ps::search_problem const cutting{problem.space(), [&, cost = problem.evaluator()](strategy const& s) {
-                                         if (++calls == after) source.request_stop();
-                                         return cost(s);
-                                     }};
+    auto const cutting = with_evaluator(problem, [&, cost = problem.evaluator()](strategy const& s) {
+        if (++calls == after) source.request_stop();
+        return cost(s);
+    });
     options.stop = source.get_token();
     result const cut = search(cutting, options);
     if (cut.reason != ps::stop_reason::stop_requested) return std::optional<std::pair<result, result>>();

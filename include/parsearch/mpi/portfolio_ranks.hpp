@@ -166,7 +166,11 @@ struct portfolio_fn {
             detail::portfolio_ranks crew(ranks, options, notes ? &*notes : nullptr, stopped);
             return portfolio.with(crew, problem, std::move(start), rng, options, observers...);
         };
-        auto const made = [&]<class... Ms>(std::tuple<Ms...> const& all) { return search::portfolio_members<P, S, Ms...>(all, problem, 64); };
+        auto const made = [&]<class... Ms>(std::tuple<Ms...> const& all) {
+            auto from = start;
+            static_cast<void>(search::project_start(problem, from, "portfolio"));
+            return search::portfolio_members<P, S, Ms...>(all, problem, std::move(from), 64);
+        };
         std::optional<decltype(made(portfolio.members()))> mine;
         std::optional<rank_chains<pooled, S>> chains;
         return converse<search_result<S, cost>>(ranks, rng, options.stop, search, [&](order what, reader& in) {

@@ -30,6 +30,7 @@
 #include <parsearch/sim/memory/strategy_memory.hpp>
 #include <parsearch/sim/report.hpp>
 #include <parsearch/sim/simulator.hpp>
+#include <parsearch/space/coarsening.hpp>
 #include <parsearch/space/propagate.hpp>
 #include <parsearch/space/repeat.hpp>
 #include <parsearch/space/replicated_operators.hpp>
@@ -111,6 +112,8 @@ class parallelization {
     }
     /// The operators in topological order, for searches that visit them one by one.
     [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return work_->graph.order; }
+    /// Groups of operators that change together, for searches that begin with few decisions. Made anew; refers to this problem.
+    [[nodiscard]] space::coarsening coarsening() const { return {work_->graph, space_}; }
     /// Strategies of the space to start a search from, with and without their names: those of experts, or what the space has nearest to them, each
     /// once. See `expert_starts`.
     [[nodiscard]] std::vector<space::named_strategy> named_starts() const;

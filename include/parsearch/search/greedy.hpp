@@ -1,5 +1,5 @@
 #pragma once
-/// Greedy search: best responses of one operator at a time, until no operator can improve alone.
+/// Greedy search: best responses of one operator at a time, until no operator can improve alone; groups of operators first.
 
 #include <algorithm>
 #include <chrono>
@@ -47,12 +47,28 @@ struct greedy_options {
     std::optional<visit_order> order{};
     /// Begins with a constructive pass: see `greedy`.
     bool construct = false;
+    /// Begins with coarse operators, where the problem has a `coarsening()`: see `greedy`.
+    bool coarse = true;
+    /// Goes on with single operators; else it ends with the coarse ones.
+    bool single = true;
 
     std::uint64_t progress_interval = 1000; ///< evaluations from one `progress` to the next; 0: none
 };
 
 /// Throws `invalid_input` naming the option, its value and the rule.
 void validate(greedy_options const& o);
+
+/// A problem may offer `coarsening()`: groups of operators that change together, on levels of which the first has the fewest groups. `changes` appends
+/// what operators get where group number `group` makes choice number `choice`, each operator at most once. See `space::coarsening`.
+template <class P>
+concept OffersCoarsening =
+    requires(P const& p, std::vector<change<problem_configuration_t<P>>>& out, std::size_t group, std::uint64_t choice) {
+        { p.coarsening().size() } -> std::convertible_to<std::size_t>;
+        { p.coarsening().levels() } -> std::convertible_to<std::size_t>;
+        requires InputRange<decltype(p.coarsening().level(group))>;
+        { p.coarsening().choices(group) } -> std::convertible_to<std::uint64_t>;
+        p.coarsening().changes(group, choice, out);
+    };
 
 /// `greedy(problem, start, rng, options, observers...)`: sweeps over the operators, giving each the best of its candidate
 /// configurations while the others stay (coordinate descent, or best-response dynamics); ties keep what was there.
@@ -65,11 +81,17 @@ void validate(greedy_options const& o);
 ///   (in the order of visit) go over together to one of the known strategies, `start` and the problem's `starts()` if it has them, and then
 ///   takes the best of its candidates. So it joins parts of known strategies, and begins with the best of them. One evaluation more per
 ///   operator and known strategy that differs from there on.
+/// - With `coarse`, and where the problem has a `coarsening()`, groups of operators are visited before single ones, as if each were an operator: level
+///   by level from the coarsest, each level again while a sweep takes a hundredth off the cost, at most ten times. What many operators must do
+///   together (all steps of an unrolled layer on other devices, say) is found so, and in few evaluations. (Multilevel refinement, as of graph
+///   partitioning: Karypis, Kumar, SIAM J. Sci. Comput. 20, 1998.)
 /// - Infeasible costs (`cost_traits::infinity()`) are never improvements: from an infeasible start the search gets away only
 ///   where a single change is feasible, or with `construct` a known strategy.
 /// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length (of the problem's
 ///   too), a problem's order that is not a permutation, or a cost that is not a number.
 struct greedy_fn {
+    static constexpr search_traits traits{.coarse_anew = true};
+
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, greedy_options const& options = {},
@@ -85,6 +107,11 @@ struct greedy_fn {
         session<P, S, std::remove_reference_t<Os>...> run("greedy", problem, std::move(start), budget_of(options), patience_rule{},
                                                           options.progress_interval, observers...);
         run.count_projected(projected);
+
+        if constexpr (OffersCoarsening<P>)
+            if (options.coarse)
+                if (auto const reason = visit_coarse<problem_configuration_t<P>>(run, problem.coarsening(), options.candidates, rng)) return run.finish(*reason);
+        if (!options.single) return run.finish(stop_reason::exhausted);
 
         // An operator's mark is the number of improvements at which it was last known to be at its best, plus one.
         std::vector<std::uint64_t> settled(operators, 0);
@@ -117,6 +144,46 @@ struct greedy_fn {
     }
 
   private:
+    /// Why the search ends with it, if it does.
+    template <class configuration, class Session, class Coarsening, class R>
+    static std::optional<stop_reason> visit_coarse(Session& run, Coarsening coarse, std::uint64_t most, R& rng) {
+        using traits = cost_traits<typename Session::cost>;
+        constexpr int most_sweeps = 10;
+        std::vector<std::uint64_t> settled(static_cast<std::size_t>(coarse.size()), 0), candidates;
+        std::vector<change<configuration>> changes;
+        for (std::size_t level = 0; level < static_cast<std::size_t>(coarse.levels()); ++level)
+            for (int sweep = 0; sweep < most_sweeps; ++sweep) {
+                auto const before = run.current_cost();
+                for (auto const number : coarse.level(level)) {
+                    auto const group = static_cast<std::size_t>(number);
+                    if (settled[group] == run.stats().accepted + 1) continue;
+                    auto const choices = static_cast<std::uint64_t>(coarse.choices(group));
+                    bool const all = choices <= most;
+                    if (!all) draw_candidates(candidates, choices, most, rng);
+                    for (std::uint64_t n = 0, end = all ? choices : most; n < end; ++n) {
+                        if (auto const reason = run.due()) return reason;
+                        changes.clear();
+                        coarse.changes(group, all ? n : candidates[static_cast<std::size_t>(n)], changes);
+                        try_changes(run, changes, {});
+                    }
+                    if (all) settled[group] = run.stats().accepted + 1;
+                }
+                if (!(run.current_cost() < before)) break;
+                if (before < traits::infinity() && traits::value(run.current_cost()) > 0.99 * traits::value(before)) break;
+            }
+        return {};
+    }
+
+    // Keeps those of `changes` that change something, where that is better.
+    template <class Session, class C> static void try_changes(Session& run, std::vector<change<C>>& changes, proposal_origin const& origin) {
+        if constexpr (std::equality_comparable<C>)
+            std::erase_if(changes, [&](change<C> const& c) { return static_cast<C const&>(configuration_of(run.current(), c.op)) == c.configuration; });
+        if (changes.empty()) return;
+        auto const priced = run.propose(changes, run.current_cost(), origin);
+        if (priced && *priced < run.current_cost()) run.keep();
+        else run.drop();
+    }
+
     template <class P>
     static constexpr bool has_order = requires(P const& p) {
         requires InputRange<decltype(p.order())>;
@@ -157,18 +224,8 @@ struct greedy_fn {
     template <class Session, class S, class C>
     static void try_rest_of(Session& run, S const& other, std::span<std::size_t const> operators, std::vector<change<C>>& changes) {
         changes.clear();
-        for (auto const op : operators) {
-            change<C> wanted{op, configuration_of(other, op)};
-            if constexpr (std::equality_comparable<C>) {
-                C const& now = configuration_of(run.current(), op);
-                if (now == wanted.configuration) continue;
-            }
-            changes.push_back(std::move(wanted));
-        }
-        if (changes.empty()) return;
-        auto const priced = run.propose(changes, run.current_cost(), {});
-        if (priced && *priced < run.current_cost()) run.keep();
-        else run.drop();
+        for (auto const op : operators) changes.push_back({op, configuration_of(other, op)});
+        try_changes(run, changes, {});
     }
 
     template <class P> static std::vector<std::size_t> order_of(P const& problem, std::size_t operators, visit_order how) {

@@ -49,6 +49,9 @@ template <class F, class P, class S>
 inline constexpr bool runs_on =
     !traits_of<F>.rewrites && (!traits_of<F>.bounds || has_bounds<P, S>)&&(!traits_of<F>.additive_costs || has_additive_costs<P, S>);
 
+/// Whether `F` is run on groups of operators of `P` alone, from the start in each turn.
+template <class F, class P> inline constexpr bool begins_anew = traits_of<F>.coarse_anew && OffersCoarsening<P>;
+
 /// Options of `portfolio`. It ends by itself: with a proof, or after `patience` rounds without an improvement.
 struct portfolio_options {
     std::optional<std::chrono::nanoseconds> time{}; ///< see `budget`
@@ -71,7 +74,7 @@ void validate(portfolio_options const& o);
 /// What decides about a turn of a member beside its own options.
 struct portfolio_turn {
     std::uint64_t slice; ///< evaluations that it may make, beside that of its start,
-    std::uint64_t most;  ///< if that many are left
+    std::uint64_t most;  ///< if that many are left for it; one that begins anew may make all of these
     bool first, wider;   ///< of the first round; chains start from more than the best strategy
     std::optional<std::chrono::nanoseconds> time;
 };
@@ -100,6 +103,12 @@ template <class M> [[nodiscard]] std::uint64_t candidates_in(M const& m, std::ui
     return std::min(out, most);
 }
 
+/// The candidates of a search that begins anew in turn number `turn`, from 0: first a quarter of `own`, then twice as many from turn to turn, at most
+/// four times as many.
+[[nodiscard]] constexpr std::uint64_t candidates_anew(std::uint64_t own, std::uint32_t turn) noexcept {
+    return std::max<std::uint64_t>(1, own / 4) << std::min<std::uint32_t>(turn, 4);
+}
+
 /// The members of a portfolio that run on a problem, by number, and one turn of one of them.
 template <class P, class S, class... Ms> class portfolio_members {
     using cost = problem_cost_t<P, S>;
@@ -108,9 +117,9 @@ template <class P, class S, class... Ms> class portfolio_members {
     template <class M> using search_of = std::remove_cvref_t<decltype(std::declval<M const&>().search)>;
     static constexpr auto most_slice = portfolio_options::most_slice;
 
-    /// Keeps `idle` evaluators at most from turn to turn. Refers to members and problem.
-    portfolio_members(std::tuple<Ms...> const& members, P const& problem, std::size_t idle)
-        : members_(members), problem_(problem), pool_(problem, idle), small_(is_small(problem)) {}
+    /// Keeps `idle` evaluators at most from turn to turn. Refers to members and problem. `start`: of those that begin anew.
+    portfolio_members(std::tuple<Ms...> const& members, P const& problem, S start, std::size_t idle)
+        : members_(members), problem_(problem), start_(std::move(start)), pool_(problem, idle), small_(is_small(problem)) {}
 
     [[nodiscard]] pooled_problem<P> const& pool() const noexcept { return pool_; }
 
@@ -118,7 +127,13 @@ template <class P, class S, class... Ms> class portfolio_members {
     template <class F> void for_each(F const& f) const {
         [&]<std::size_t... Ns>(std::index_sequence<Ns...>) { (visit<Ns>(f), ...); }(std::index_sequence_for<Ms...>{});
     }
-    /// A turn of member number `n`, from `best`.
+    /// Whether member number `n` begins each of its turns at the start.
+    [[nodiscard]] bool is_anew(std::size_t n) const {
+        bool out = false;
+        for_each([&]<class M>(M const&, std::size_t number) { out = out || (number == n && begins_anew<search_of<M>, P>); });
+        return out;
+    }
+    /// A turn of member number `n`, from `best`, or anew.
     void run(std::size_t n, portfolio_state<S, cost>& mine, S const& best, portfolio_turn const& turn, std::size_t threads,
              std::stop_token const& stop) const noexcept {
         for_each([&](auto const& m, std::size_t number) {
@@ -133,15 +148,21 @@ template <class P, class S, class... Ms> class portfolio_members {
             o.stop = stop;
             o.evaluations = turn.slice + 1; // the start, which is known
             if constexpr (requires { fix_derived(o); }) fix_derived(o);
-            if (turn.most < turn.slice) o.evaluations = turn.most + 1;
+            constexpr bool anew = begins_anew<search_of<M>, P>;
+            if constexpr (anew) {
+                o.single = false;
+                o.candidates = candidates_anew(m.options.candidates, mine.turns);
+            }
+            if (anew || turn.most < turn.slice) o.evaluations = turn.most + 1;
+            S const& from = anew ? start_ : best;
             if (turn.time) o.time = turn.time;
             if constexpr (requires { o.threads = 1; }) o.threads = threads;
             if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (turn.wider || turn.first);
             if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;
             if constexpr (requires { o.nodes.emplace(1); }) o.nodes = nodes_per_evaluation * turn.slice;
             if constexpr (widens<M, P, S>) o.candidates = candidates_in(m, mine.turns);
-            if constexpr (traits_of<search_of<M>>.looks_inside) mine.found.emplace(m.search(problem_, best, mine.engine, o, listeners...));
-            else mine.found.emplace(m.search(pool_, best, mine.engine, o, listeners...));
+            if constexpr (traits_of<search_of<M>>.looks_inside) mine.found.emplace(m.search(problem_, from, mine.engine, o, listeners...));
+            else mine.found.emplace(m.search(pool_, from, mine.engine, o, listeners...));
         } catch (...) {
             mine.failure = std::current_exception();
         }
@@ -165,6 +186,7 @@ template <class P, class S, class... Ms> class portfolio_members {
 
     std::tuple<Ms...> const& members_;
     P const& problem_;
+    S const start_;
     pooled_problem<P> pool_;
     bool const small_;
 };
@@ -209,6 +231,8 @@ class portfolio_threads {
 ///   that was cut short did in this round is forgotten).
 /// - `dominator_dp` with few candidates, on a problem with a surrogate, is run again in each round with twice as many, up to those that it has by
 ///   default; with c candidates of n operators not before n c^2 / 35 evaluations, which take at least as long.
+/// - Where the problem has a `coarsening()` greedy visits groups of operators alone: in each of its turns anew from the start of the search, with as
+///   many evaluations as that takes, and twice the candidates from turn to turn. Slices of those behind it are as long at least.
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
 /// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
 ///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.
@@ -257,7 +281,7 @@ template <class... Ms> class portfolio_of {
       public:
         run(Crew& crew, std::tuple<Ms...> const& members, P const& problem, S start, std::uint64_t projected, portfolio_options const& options,
             Os&... observers)
-            : crew_(crew), members_(members, problem, 64 + threads_of(options.threads)), problem_(problem), options_(options),
+            : crew_(crew), members_(members, problem, start, 64 + threads_of(options.threads)), problem_(problem), options_(options),
               kernel_("portfolio", budget_of(options), {}, observers...) {
             auto const known = members_.pool().evaluator()(start);
             kernel_.count_evaluation();
@@ -276,6 +300,7 @@ template <class... Ms> class portfolio_of {
                 auto const reason = options_.concurrent ? round_at_once(now) : round_in_turn(now);
                 if (reason) return finish(*reason);
                 next_ = 0;
+                first_ = false;
                 stale_ = kernel_.stats().improved > improved_ ? 0 : stale_ + 1;
                 wider_ = stale_ > 0;
                 if (!busy()) return finish(stop_reason::exhausted);
@@ -301,7 +326,7 @@ template <class... Ms> class portfolio_of {
             run& of;
             R& rng;
             template <class Archive> void serialize(Archive& a, unsigned) {
-                a& of.kernel_& of.slice_& of.stale_& of.wider_& of.next_& of.improved_;
+                a& of.kernel_& of.slice_& of.stale_& of.first_& of.wider_& of.next_& of.improved_;
                 of.states_.resize(sizeof...(Ms), state{split_mix(0)});
                 for (auto& s : of.states_) a& s.engine& s.resting& s.done& s.turns;
                 if constexpr (std::is_trivially_copyable_v<R>) a& rng;
@@ -335,7 +360,9 @@ template <class... Ms> class portfolio_of {
             crew_.keep(now);
             auto const most = left();
             if (most / slice_ >= active.size()) { // enough for all of them
-                crew_.run(members_, states_, active, kernel_.best(), turn(most));
+                auto const anew = static_cast<std::uint64_t>(std::ranges::count_if(active, [&](std::size_t n) { return members_.is_anew(n); }));
+                auto const theirs = most - (active.size() - anew) * slice_;
+                crew_.run(members_, states_, active, kernel_.best(), turn(anew > 1 ? theirs / anew : theirs));
             } else { // what each leaves over is for those behind it
                 std::uint64_t used = 0;
                 for (auto const n : active) {
@@ -362,7 +389,7 @@ template <class... Ms> class portfolio_of {
         }
 
         [[nodiscard]] portfolio_turn turn(std::uint64_t most) const {
-            portfolio_turn out{.slice = slice_, .most = most, .first = slice_ == options_.slice, .wider = wider_, .time = {}};
+            portfolio_turn out{.slice = slice_, .most = most, .first = first_, .wider = wider_, .time = {}};
             if (auto const left = kernel_.time_left(); left < std::chrono::nanoseconds::max()) out.time = left;
             return out;
         }
@@ -382,10 +409,10 @@ template <class... Ms> class portfolio_of {
             return false;
         }
 
-        /// Whether any member has a turn to come, beside member number `but`.
+        /// Whether any member has a turn to come, beside member number `but` and those that could begin anew for ever.
         [[nodiscard]] bool busy(std::size_t but = sizeof...(Ms)) const {
             bool out = false;
-            members_.for_each([&](auto const&, std::size_t n) { out = out || (n != but && !states_[n].rests()); });
+            members_.for_each([&](auto const&, std::size_t n) { out = out || (n != but && !states_[n].rests() && !members_.is_anew(n)); });
             return out;
         }
 
@@ -398,6 +425,8 @@ template <class... Ms> class portfolio_of {
                 requires(std::same_as<Event, improved<cost>> ||
                          ((std::same_as<Event, proposed<cost>> || std::same_as<Event, accepted<cost>>)&&(Observer<Os, Event> || ...)))
             verdict operator()(Event event) {
+                if constexpr (std::same_as<Event, improved<cost>>)
+                    if (!(event.cost < of.kernel_.best_cost())) return verdict::go_on; // on its own start
                 event.evaluation += of.kernel_.stats().evaluations - 1;
                 of.kernel_.tell(event);
                 return of.kernel_.observer_ends() ? verdict::end : verdict::go_on;
@@ -421,9 +450,10 @@ template <class... Ms> class portfolio_of {
             bool ended = found.ended == stop_reason::exhausted || found.ended == stop_reason::proved_optimal;
             if constexpr (widens<M, P, S>) ended = ended && candidates_in(m, mine.turns) == candidates_in(m, mine.turns + 1);
             ++mine.turns;
+            if constexpr (begins_anew<search_of<M>, P>) slice_ = std::clamp(part.evaluations, slice_, most_slice);
             mine.done = found.ended == stop_reason::out_of_memory || (ended && !traits_of<search_of<M>>.start_matters);
             // From what it found itself it would find nothing else; from what another found meanwhile it may.
-            mine.resting = ended && !(kernel_.best_cost() < found.cost);
+            mine.resting = ended && !begins_anew<search_of<M>, P> && !(kernel_.best_cost() < found.cost);
             if (found.cost < kernel_.best_cost()) {
                 kernel_.improve(std::move(found.best), found.cost, options_.concurrent);
                 for (std::size_t other = 0; other < states_.size(); ++other)
@@ -459,6 +489,7 @@ template <class... Ms> class portfolio_of {
         std::vector<state> states_;
         std::uint64_t slice_ = options_.slice;
         std::uint64_t stale_ = 0;    ///< rounds in a row that improved nothing
+        bool first_ = true;          ///< it is the first round
         bool wider_ = false;         ///< chains start from more than the best strategy
         std::uint64_t next_ = 0;     ///< the member whose turn it is,
         std::uint64_t improved_ = 0; ///< and how often the search had improved before this round

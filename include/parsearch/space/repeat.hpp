@@ -45,8 +45,6 @@ class repeat_move {
         family_of_[kind][op] = family;
     }
 
-    static bool computes_the_same(ops::operation const& a, ops::operation const& b);
-
     std::vector<std::vector<std::uint32_t>> family_of_;             ///< by kind of family, of each operator
     std::vector<std::vector<std::vector<std::uint32_t>>> families_; ///< by kind and number: its operators
 };

@@ -161,6 +161,11 @@ template <class P, class... Ms> class problem_with_moves {
     {
         return problem().order();
     }
+    [[nodiscard]] decltype(auto) coarsening() const
+        requires requires(P const& p) { p.coarsening(); }
+    {
+        return problem().coarsening();
+    }
     template <class... Limits>
         requires requires(P const& p, Limits const&... limits) { p.surrogate(limits...); }
     [[nodiscard]] decltype(auto) surrogate(Limits const&... limits) const {

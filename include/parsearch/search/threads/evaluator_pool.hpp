@@ -116,6 +116,11 @@ template <class P> class pooled_problem {
     {
         return problem_->order();
     }
+    [[nodiscard]] decltype(auto) coarsening() const
+        requires requires(P const& p) { p.coarsening(); }
+    {
+        return problem_->coarsening();
+    }
     [[nodiscard]] decltype(auto) starts() const
         requires requires(P const& p) { p.starts(); }
     {
