@@ -395,6 +395,7 @@ template <class P, class E> struct evaluated_by {
     [[nodiscard]] auto evaluator() const { return make(*problem); }
     [[nodiscard]] auto moves() const { return problem->moves(); }
     [[nodiscard]] auto const& order() const { return problem->order(); }
+    [[nodiscard]] auto coarsening() const { return problem->coarsening(); }
     [[nodiscard]] auto starts() const { return problem->starts(); }
 };
 template <class P, class E> evaluated_by(P const*, E) -> evaluated_by<P, E>;

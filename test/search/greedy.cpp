@@ -339,10 +339,11 @@ TEST_CASE("greedy visits groups of operators first, the coarsest level first, an
     auto const r = search::greedy(problem, start, rng, {}, [&](search::accepted<int> const& e) { changed.push_back(e.op.value_or(99)); });
     CHECK(r.best == toys::strategy{1, 1, 1, 1, 2, 2, 2, 2});
     CHECK(r.reason == stop_reason::exhausted);
-    CHECK(changed.size() == 2); // a half each
+    CHECK(changed.size() == 3); // the first half to 1, the second to 1, and that on to 2
     CHECK(search::greedy(problem, start, again, {.coarse = false}).cost == 32);
 
-    // Where single operators are left out nothing else is tried: two halves and four pairs, each with two other choices, and once more after a change.
+    // Where single operators are left out nothing else is tried: two halves and four pairs, each with two other choices, and once more after a
+    // change.
     toys::splitmix third{1};
     auto const groups = search::greedy(problem, start, third, {.single = false});
     CHECK(groups.best == r.best);

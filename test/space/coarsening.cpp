@@ -69,7 +69,8 @@ TEST_CASE("coarsening: what shares parameters, then what computes the same, then
 
 TEST_CASE("coarsening: levels are nested, and changes are of members, in their spaces, once each") {
     std::vector<graph::operator_graph> const networks{models::nmt({.steps = 3, .batch = 8}), models::inception_v3({.batch = 8}),
-                                                      models::bert({.layers = 2, .batch = 8}), models::dlrm({.batch = 16}), models::mlp({.batch = 8})};
+                                                      models::bert({.layers = 2, .batch = 8}), models::dlrm({.batch = 16}),
+                                                      models::mlp({.batch = 8})};
     std::mt19937_64 rng(7);
     for (auto const& net : networks) {
         auto const g = graph::read_graph(net).graph;

@@ -58,17 +58,16 @@ struct greedy_options {
 /// Throws `invalid_input` naming the option, its value and the rule.
 void validate(greedy_options const& o);
 
-/// A problem may offer `coarsening()`: groups of operators that change together, on levels of which the first has the fewest groups. `changes` appends
-/// what operators get where group number `group` makes choice number `choice`, each operator at most once. See `space::coarsening`.
+/// A problem may offer `coarsening()`: groups of operators that change together, on levels of which the first has the fewest groups. `changes`
+/// appends what operators get where group number `group` makes choice number `choice`, each operator at most once. See `space::coarsening`.
 template <class P>
-concept OffersCoarsening =
-    requires(P const& p, std::vector<change<problem_configuration_t<P>>>& out, std::size_t group, std::uint64_t choice) {
-        { p.coarsening().size() } -> std::convertible_to<std::size_t>;
-        { p.coarsening().levels() } -> std::convertible_to<std::size_t>;
-        requires InputRange<decltype(p.coarsening().level(group))>;
-        { p.coarsening().choices(group) } -> std::convertible_to<std::uint64_t>;
-        p.coarsening().changes(group, choice, out);
-    };
+concept OffersCoarsening = requires(P const& p, std::vector<change<problem_configuration_t<P>>>& out, std::size_t group, std::uint64_t choice) {
+    { p.coarsening().size() } -> std::convertible_to<std::size_t>;
+    { p.coarsening().levels() } -> std::convertible_to<std::size_t>;
+    requires InputRange<decltype(p.coarsening().level(group))>;
+    { p.coarsening().choices(group) } -> std::convertible_to<std::uint64_t>;
+    p.coarsening().changes(group, choice, out);
+};
 
 /// `greedy(problem, start, rng, options, observers...)`: sweeps over the operators, giving each the best of its candidate
 /// configurations while the others stay (coordinate descent, or best-response dynamics); ties keep what was there.
@@ -81,7 +80,8 @@ concept OffersCoarsening =
 ///   (in the order of visit) go over together to one of the known strategies, `start` and the problem's `starts()` if it has them, and then
 ///   takes the best of its candidates. So it joins parts of known strategies, and begins with the best of them. One evaluation more per
 ///   operator and known strategy that differs from there on.
-/// - With `coarse`, and where the problem has a `coarsening()`, groups of operators are visited before single ones, as if each were an operator: level
+/// - With `coarse`, and where the problem has a `coarsening()`, groups of operators are visited before single ones, as if each were an operator:
+/// level
 ///   by level from the coarsest, each level again while a sweep takes a hundredth off the cost, at most ten times. What many operators must do
 ///   together (all steps of an unrolled layer on other devices, say) is found so, and in few evaluations. (Multilevel refinement, as of graph
 ///   partitioning: Karypis, Kumar, SIAM J. Sci. Comput. 20, 1998.)
@@ -110,7 +110,8 @@ struct greedy_fn {
 
         if constexpr (OffersCoarsening<P>)
             if (options.coarse)
-                if (auto const reason = visit_coarse<problem_configuration_t<P>>(run, problem.coarsening(), options.candidates, rng)) return run.finish(*reason);
+                if (auto const reason = visit_coarse<problem_configuration_t<P>>(run, problem.coarsening(), options.candidates, rng))
+                    return run.finish(*reason);
         if (!options.single) return run.finish(stop_reason::exhausted);
 
         // An operator's mark is the number of improvements at which it was last known to be at its best, plus one.
@@ -177,7 +178,8 @@ struct greedy_fn {
     // Keeps those of `changes` that change something, where that is better.
     template <class Session, class C> static void try_changes(Session& run, std::vector<change<C>>& changes, proposal_origin const& origin) {
         if constexpr (std::equality_comparable<C>)
-            std::erase_if(changes, [&](change<C> const& c) { return static_cast<C const&>(configuration_of(run.current(), c.op)) == c.configuration; });
+            std::erase_if(changes,
+                          [&](change<C> const& c) { return static_cast<C const&>(configuration_of(run.current(), c.op)) == c.configuration; });
         if (changes.empty()) return;
         auto const priced = run.propose(changes, run.current_cost(), origin);
         if (priced && *priced < run.current_cost()) run.keep();

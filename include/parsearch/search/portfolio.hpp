@@ -62,8 +62,8 @@ struct portfolio_options {
     std::uint64_t slice = 256; ///< evaluations of each member in the first round, at least 1; twice as many in each that follows
     /// Ends after so many rounds in a row that improved nothing; 0: never. Where it is not set, 2 without a budget and 0 with one.
     std::optional<std::uint64_t> patience{};
-    /// All members of a round run at once, on `threads` threads, each from the best strategy before the round. Else one after the other,
-    /// each from the best so far, with `threads` threads for those that can use several.
+    /// The members of a round run at once, on `threads` threads, each from the best strategy before; greedy over groups of operators runs before the
+    /// others. Else one after the other, each from the best so far, with `threads` threads for those that can use several.
     bool concurrent = false;
     std::uint64_t threads = 1; ///< 0: as many as the machine has. The result is the same for any number
 };
@@ -352,17 +352,23 @@ template <class... Ms> class portfolio_of {
         }
 
         template <class Snapshot> std::optional<stop_reason> round_at_once(Snapshot& now) {
-            std::vector<std::size_t> active;
+            std::vector<std::size_t> active, anew;
             members_.for_each([&](auto const& m, std::size_t n) {
-                if (!states_[n].rests() && !waits(m, n)) active.push_back(n);
+                if (!states_[n].rests() && !waits(m, n)) (members_.is_anew(n) ? anew : active).push_back(n);
             });
-            if (auto const reason = due(active.size())) return reason;
+            if (auto const reason = due(active.size() + anew.size())) return reason;
             crew_.keep(now);
+            // How many evaluations these need is not known before: what is left for the others depends on it.
+            for (auto const n : anew) {
+                members_.run(n, states_[n], kernel_.best(), turn(left()), threads_of(options_.threads), options_.stop);
+                members_.for_each([&](auto const& m, std::size_t number) {
+                    if (number == n) take_in(m, n);
+                });
+                if (auto const reason = due(active.size())) return reason;
+            }
             auto const most = left();
             if (most / slice_ >= active.size()) { // enough for all of them
-                auto const anew = static_cast<std::uint64_t>(std::ranges::count_if(active, [&](std::size_t n) { return members_.is_anew(n); }));
-                auto const theirs = most - (active.size() - anew) * slice_;
-                crew_.run(members_, states_, active, kernel_.best(), turn(anew > 1 ? theirs / anew : theirs));
+                crew_.run(members_, states_, active, kernel_.best(), turn(most));
             } else { // what each leaves over is for those behind it
                 std::uint64_t used = 0;
                 for (auto const n : active) {

@@ -18,9 +18,9 @@ namespace parsearch::space {
 ///   deep network);
 /// - on each level above, pairs of neighbours: of those of the level below the ones between which most bytes go, each in one pair at most, until less
 ///   than a tenth of them find a partner (heavy edge matching; Karypis, Kumar, SIAM J. Sci. Comput. 20, 1998).
-/// One of a coarse operator's members leads: the one with most flops of those that have a choice. A configuration of the leader is one of all: members
-/// that compute the same take it as it is, neighbours as their tensors stay where they are (see `carried_over`); a member that cannot stays as it is.
-/// Graph inputs and operators that are alone are in none.
+/// One of a coarse operator's members leads: the one with most flops of those that have a choice. A configuration of the leader is one of all:
+/// members that compute the same take it as it is, neighbours as their tensors stay where they are (see `carried_over`); a member that cannot stays
+/// as it is. Graph inputs and operators that are alone are in none.
 class coarsening {
   public:
     /// `g` and `space` must outlive it. Complexity: O(edges * log edges) per level, and levels grow with the logarithm of the operators.

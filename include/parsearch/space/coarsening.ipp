@@ -16,7 +16,7 @@ namespace parsearch::space::detail {
 
 /// The bytes that go between the sets of `part`, the most first, then by the sets' numbers. Of graph inputs nothing.
 [[nodiscard]] inline std::vector<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> bytes_between(graph::dense_graph const& g,
-                                                                                                     std::vector<std::uint32_t> const& part) {
+                                                                                                       std::vector<std::uint32_t> const& part) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> sums;
     for (auto const& e : g.edges) {
         auto const a = part[e.producer], b = part[e.consumer];

@@ -79,8 +79,7 @@ inline constexpr auto described<search::greedy_options> = boost::hana::make_tupl
     field("construct", &search::greedy_options::construct,
           "whether the first sweep builds a strategy from parts of the start and the experts' strategies"),
     field("coarse", &search::greedy_options::coarse, "whether it begins with groups of operators that change together"),
-    field("single", &search::greedy_options::single, "whether it goes on with single operators"),
-    detail::progress_field<search::greedy_options>());
+    field("single", &search::greedy_options::single, "whether it goes on with single operators"), detail::progress_field<search::greedy_options>());
 
 template <>
 inline constexpr auto described<search::exact_options> = boost::hana::make_tuple(
