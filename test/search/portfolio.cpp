@@ -328,7 +328,8 @@ TEST_CASE("threads: a portfolio that was cut short is the portfolio of as many e
             std::mt19937_64 rng{seed};
             return search::portfolio(problem, toys::strategy(9, 0), rng, o);
         };
-        auto const runs = n % 4 == 0 ? toys::check_cut(toys::grouped(table), options, after, run) : toys::check_cut(table, options, after, run);
+        auto const runs = n % 4 == 0 ? toys::check_cut(toys::grouped(table), options, after, run, n % 8 == 0)
+                                     : toys::check_cut(table, options, after, run, n % 5 == 0);
         if (!runs) continue; // nothing was left to find
         auto const& [cut, again] = *runs;
         CHECK(again.stats.proposals <= cut.stats.proposals); // but for some that changed nothing, behind the last evaluation

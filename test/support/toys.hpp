@@ -17,6 +17,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/random.hpp>
 
 namespace toys {
@@ -209,15 +210,19 @@ template <class R> bool same_run(R const& a, R const& b) {
            a.stats.trajectory == b.stats.trajectory;
 }
 
-/// Runs `search(problem, options)` with a stop in its `after`-th evaluation, then again with the evaluations that it made for its budget, and
-/// checks that both are the same but for what they proposed, which is the caller's to compare. Returns both results, the cut one first;
-/// nothing where the search ended by itself.
-template <class P, class Options, class Search> auto check_cut(P const& problem, Options options, std::uint64_t after, Search const& search) {
+/// Runs `search(problem, options)` with a stop in its `after`-th evaluation, `within` it or behind it, then again with the evaluations that it made
+/// for its budget, and checks that both are the same but for what they proposed, which is the caller's to compare. Returns both results, the cut one
+/// first; nothing where the search ended by itself.
+template <class P, class Options, class Search>
+auto check_cut(P const& problem, Options options, std::uint64_t after, Search const& search, bool within = false) {
     using result = decltype(search(problem, options));
     std::stop_source source;
     std::atomic<std::uint64_t> calls = 0;
     auto const cutting = with_evaluator(problem, [&, cost = problem.evaluator()](strategy const& s) {
-        if (++calls == after) source.request_stop();
+        if (auto const n = ++calls; n >= after) {
+            if (n == after) source.request_stop();
+            if (within && n > 1) throw ps::interrupted(); // without a price of its start a search has nothing to answer
+        }
         return cost(s);
     });
     options.stop = source.get_token();

@@ -184,7 +184,7 @@ struct dominator_dp_fn {
         } else {
             complete = additive::minimise(tables, bytes, found, bound, stop);
         }
-        if (complete && !ended) {
+        if (complete && !ended && !run.was_cut()) {
             if constexpr (proves) run.raise_bound(run.best_cost());
             return run.finish(proves ? stop_reason::proved_optimal : stop_reason::exhausted);
         }

@@ -154,10 +154,11 @@ template <class P, class S, class... Ms> class portfolio_members {
                 o.candidates = candidates_anew(m.options.candidates, mine.turns);
             }
             if (anew || turn.most < turn.slice) o.evaluations = turn.most + 1;
-            S const& from = anew ? start_ : best;
+            constexpr bool apart = traits_of<search_of<M>>.apart && OffersCoarsening<P>;
+            S const& from = anew || apart ? start_ : best;
             if (turn.time) o.time = turn.time;
             if constexpr (requires { o.threads = 1; }) o.threads = threads;
-            if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (turn.wider || turn.first);
+            if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (turn.wider || turn.first || apart);
             if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;
             if constexpr (requires { o.nodes.emplace(1); }) o.nodes = nodes_per_evaluation * turn.slice;
             if constexpr (widens<M, P, S>) o.candidates = candidates_in(m, mine.turns);
@@ -233,6 +234,7 @@ class portfolio_threads {
 ///   default; with c candidates of n operators not before n c^2 / 35 evaluations, which take at least as long.
 /// - Where the problem has a `coarsening()` greedy visits groups of operators alone: in each of its turns anew from the start of the search, with as
 ///   many evaluations as that takes, and twice the candidates from turn to turn. Slices of those behind it are as long at least.
+///   Tempering begins at the start, too, so that not all depends on what greedy found first.
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
 /// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
 ///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.
@@ -385,7 +387,7 @@ template <class... Ms> class portfolio_of {
                     mine.found.reset();
                     mine.failure = nullptr;
                 } else if (mine.found || mine.failure) {
-                    cut = mine.found && was_cut(*mine.found);
+                    cut = mine.found ? was_cut(*mine.found) : options_.stop.stop_requested();
                     take_in(m, n);
                 } else {
                     cut = std::find(active.begin(), active.end(), n) != active.end();

@@ -176,7 +176,7 @@ template <class P, class S> class local_crew {
 /// - Infeasible costs, and reason `exhausted`: as `mcmc`; an infeasible strategy moves to the warmer of two chains.
 /// - Throws as `mcmc` does.
 struct tempering_fn {
-    static constexpr search_traits traits{.draws_moves = true};
+    static constexpr search_traits traits{.draws_moves = true, .apart = true};
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, tempering_options const& options = {},

@@ -12,6 +12,7 @@
 
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/cost.hpp>
+#include <parsearch/core/interruption.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/chain/metropolis.hpp>
 #include <parsearch/search/kernel/session.hpp>
@@ -129,14 +130,21 @@ template <class P, class S> class replica : public replica_log<P, S> {
                     prices_->drop();
                 }
             }
+        } catch (interrupted const&) {
+            if (!halted()) fail(pricing); // by a token of the problem's own
+            else if (pricing) --steps;    // as if it had halted before this step
         } catch (...) {
-            if (!pricing) static_cast<void>(base::next_step());
-            written_[steps - 1].failure = std::current_exception();
+            fail(pricing);
         }
         exhausted = idle > most_idle;
     }
 
   private:
+    /// Writes down what was thrown: in the last step, which was to be priced, or behind it.
+    void fail(bool pricing) {
+        if (!pricing) static_cast<void>(base::next_step());
+        written_[steps - 1].failure = std::current_exception();
+    }
     void note(replica_step<configuration, cost>& step, bool accepted) {
         step.origin = drawn_.origin;
         step.accepted = accepted;

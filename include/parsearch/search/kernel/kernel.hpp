@@ -171,6 +171,7 @@ template <class S, class C, class... Os> class kernel {
 
     /// Ends the search, which has a best plan. `feasible`: whether that is.
     [[nodiscard]] search_result<S, C> finish(stop_reason reason, bool feasible) {
+        if (cut_) reason = *ended_; // though it was the last evaluation that the search had in mind
         stats_.seconds = seconds();
         return {*std::move(best_), std::move(best_cost_), std::move(lower_bound_), stats_, feasible ? reason : stop_reason::nothing_feasible, reason};
     }
