@@ -10,7 +10,7 @@
 namespace parsearch::space {
 
 /// Of each operator, the first of those that are of the same kind, dims, flops and operands: itself where it is that. Complexity: operators, times
-/// the different ones of a kind and number of flops.
+/// the different ones among them.
 [[nodiscard]] std::vector<std::uint32_t> first_alike(graph::dense_graph const& g);
 
 } // namespace parsearch::space

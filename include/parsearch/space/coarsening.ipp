@@ -2,11 +2,11 @@
 // A network of fewer, coarse operators: groups of operators that change together, on several levels.
 
 #include <algorithm>
-#include <map>
-#include <tuple>
+#include <array>
 #include <utility>
 
 #include <parsearch/core/joined_sets.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/space/alike_operators.hpp>
 #include <parsearch/space/coarsening.hpp>
@@ -14,19 +14,20 @@
 
 namespace parsearch::space::detail {
 
-/// The bytes that go between the sets of `part`, the most first, then by the sets' numbers. Of graph inputs nothing.
-[[nodiscard]] inline std::vector<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> bytes_between(graph::dense_graph const& g,
-                                                                                                       std::vector<std::uint32_t> const& part) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> sums;
+/// The bytes that go between two of the sets of `part`, less than 0, and the numbers of the sets: the most bytes first. Of graph inputs nothing.
+[[nodiscard]] inline std::vector<std::array<std::int64_t, 3>> bytes_between(graph::dense_graph const& g, std::vector<std::uint32_t> const& part) {
+    std::vector<std::array<std::int64_t, 3>> edges, out; // edges: the numbers of the sets, and the bytes
     for (auto const& e : g.edges) {
-        auto const a = part[e.producer], b = part[e.consumer];
-        if (a == b || g.operations[e.producer].work == ops::work_class::source) continue;
-        auto& sum = sums[std::minmax(a, b)];
-        sum = saturating_sum(sum, static_cast<std::int64_t>(ops::bytes_of(g.operations[e.producer].outputs[e.slot])));
+        std::int64_t const a = part[e.producer], b = part[e.consumer];
+        if (a != b && g.operations[e.producer].work != ops::work_class::source)
+            edges.push_back({std::min(a, b), std::max(a, b), static_cast<std::int64_t>(ops::bytes_of(g.operations[e.producer].outputs[e.slot]))});
     }
-    std::vector<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> out;
-    for (auto const& [pair, bytes] : sums) out.emplace_back(bytes, pair.first, pair.second);
-    std::ranges::stable_sort(out, [](auto const& a, auto const& b) { return std::get<0>(a) > std::get<0>(b); });
+    std::sort(edges.begin(), edges.end());
+    for (auto const& [a, b, bytes] : edges) {
+        if (out.empty() || out.back()[1] != a || out.back()[2] != b) out.push_back({0, a, b});
+        out.back()[0] = -saturating_sum(-out.back()[0], bytes);
+    }
+    std::sort(out.begin(), out.end());
     return out;
 }
 
@@ -57,7 +58,8 @@ PARSEARCH_INLINE coarsening::coarsening(graph::dense_graph const& g, strategy_sp
     }
     for (read(); count > 1;) {
         std::vector<bool> paired(g.size(), false);
-        for (auto const& [bytes, a, b] : detail::bytes_between(g, part)) {
+        for (auto const& between : detail::bytes_between(g, part)) {
+            auto const a = static_cast<std::uint32_t>(between[1]), b = static_cast<std::uint32_t>(between[2]);
             if (paired[a] || paired[b]) continue;
             paired[a] = paired[b] = true;
             sets.join(a, b);
@@ -71,17 +73,17 @@ PARSEARCH_INLINE coarsening::coarsening(graph::dense_graph const& g, strategy_sp
 }
 
 PARSEARCH_INLINE void coarsening::add_level(std::vector<std::uint32_t> const& part) {
-    std::map<std::uint32_t, std::vector<std::uint32_t>> sets;
+    std::vector<std::vector<std::uint32_t>> sets(part.size());
     for (std::uint32_t op = 0; op < part.size(); ++op)
         if (graph_->operations[op].work != ops::work_class::source) sets[part[op]].push_back(op);
-    std::map<std::uint32_t, std::uint32_t> below; // by its first member, a coarse operator of the last level
+    std::vector<std::uint32_t> below(part.size(), 0); // by its first member, one more than the number of a coarse operator of the last level
     if (!levels_.empty())
-        for (auto const coarse : levels_.back()) below[members_[coarse].front()] = coarse;
+        for (auto const coarse : levels_.back()) below[members_[coarse].front()] = coarse + 1;
     levels_.emplace_back();
-    for (auto& [first, members] : sets) {
-        if (members.size() == 1) continue;
-        if (auto const same = below.find(first); same != below.end() && members_[same->second].size() == members.size()) {
-            levels_.back().push_back(same->second);
+    for (auto& members : sets) {
+        if (members.size() < 2) continue;
+        if (auto const same = below[members.front()]; same > 0 && members_[same - 1].size() == members.size()) {
+            levels_.back().push_back(same - 1);
             continue;
         }
         auto leader = members.front();
