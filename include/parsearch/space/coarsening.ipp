@@ -45,7 +45,7 @@ PARSEARCH_INLINE coarsening::coarsening(graph::dense_graph const& g, strategy_sp
         count = 0;
         for (std::uint32_t op = 0; op < g.size(); ++op) {
             part[op] = sets.root(op);
-            count += part[op] == op && g.operations[op].work != ops::work_class::source ? 1 : 0;
+            if (part[op] == op && g.operations[op].work != ops::work_class::source) ++count;
         }
     };
     for (auto const* const first : {&g.sharing, &std::as_const(alike_)}) {
