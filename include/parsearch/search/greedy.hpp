@@ -80,9 +80,8 @@ concept OffersCoarsening = requires(P const& p, std::vector<change<problem_confi
 ///   (in the order of visit) go over together to one of the known strategies, `start` and the problem's `starts()` if it has them, and then
 ///   takes the best of its candidates. So it joins parts of known strategies, and begins with the best of them. One evaluation more per
 ///   operator and known strategy that differs from there on.
-/// - With `coarse`, and where the problem has a `coarsening()`, groups of operators are visited before single ones, as if each were an operator:
-/// level
-///   by level from the coarsest, each level again while a sweep takes a hundredth off the cost, at most ten times. What many operators must do
+/// - With `coarse`, and where the problem has a `coarsening()`, groups of operators are visited before single ones, as if each were one: level by
+///   level from the coarsest, each level again while a sweep takes a hundredth off the cost, at most ten times. What many operators must do
 ///   together (all steps of an unrolled layer on other devices, say) is found so, and in few evaluations. (Multilevel refinement, as of graph
 ///   partitioning: Karypis, Kumar, SIAM J. Sci. Comput. 20, 1998.)
 /// - Infeasible costs (`cost_traits::infinity()`) are never improvements: from an infeasible start the search gets away only

@@ -75,7 +75,7 @@ void validate(portfolio_options const& o);
 struct portfolio_turn {
     std::uint64_t slice; ///< evaluations that it may make, beside that of its start,
     std::uint64_t most;  ///< if that many are left for it; one that begins anew may make all of these
-    bool first, wider;   ///< of the first round; chains start from more than the best strategy
+    bool wider;          ///< chains start from more than the best strategy, as in their first turn
     std::optional<std::chrono::nanoseconds> time;
 };
 
@@ -127,12 +127,6 @@ template <class P, class S, class... Ms> class portfolio_members {
     template <class F> void for_each(F const& f) const {
         [&]<std::size_t... Ns>(std::index_sequence<Ns...>) { (visit<Ns>(f), ...); }(std::index_sequence_for<Ms...>{});
     }
-    /// Whether member number `n` begins each of its turns at the start.
-    [[nodiscard]] bool is_anew(std::size_t n) const {
-        bool out = false;
-        for_each([&]<class M>(M const&, std::size_t number) { out = out || (number == n && begins_anew<search_of<M>, P>); });
-        return out;
-    }
     /// A turn of member number `n`, from `best`, or anew.
     void run(std::size_t n, portfolio_state<S, cost>& mine, S const& best, portfolio_turn const& turn, std::size_t threads,
              std::stop_token const& stop) const noexcept {
@@ -158,7 +152,7 @@ template <class P, class S, class... Ms> class portfolio_members {
             S const& from = anew || apart ? start_ : best;
             if (turn.time) o.time = turn.time;
             if constexpr (requires { o.threads = 1; }) o.threads = threads;
-            if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (turn.wider || turn.first || apart);
+            if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (turn.wider || mine.turns == 0 || apart);
             if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;
             if constexpr (requires { o.nodes.emplace(1); }) o.nodes = nodes_per_evaluation * turn.slice;
             if constexpr (widens<M, P, S>) o.candidates = candidates_in(m, mine.turns);
@@ -302,7 +296,6 @@ template <class... Ms> class portfolio_of {
                 auto const reason = options_.concurrent ? round_at_once(now) : round_in_turn(now);
                 if (reason) return finish(*reason);
                 next_ = 0;
-                first_ = false;
                 stale_ = kernel_.stats().improved > improved_ ? 0 : stale_ + 1;
                 wider_ = stale_ > 0;
                 if (!busy()) return finish(stop_reason::exhausted);
@@ -328,7 +321,7 @@ template <class... Ms> class portfolio_of {
             run& of;
             R& rng;
             template <class Archive> void serialize(Archive& a, unsigned) {
-                a& of.kernel_& of.slice_& of.stale_& of.first_& of.wider_& of.next_& of.improved_;
+                a& of.kernel_& of.slice_& of.stale_& of.wider_& of.next_& of.improved_;
                 of.states_.resize(sizeof...(Ms), state{split_mix(0)});
                 for (auto& s : of.states_) a& s.engine& s.resting& s.done& s.turns;
                 if constexpr (std::is_trivially_copyable_v<R>) a& rng;
@@ -354,20 +347,24 @@ template <class... Ms> class portfolio_of {
         }
 
         template <class Snapshot> std::optional<stop_reason> round_at_once(Snapshot& now) {
-            std::vector<std::size_t> active, anew;
-            members_.for_each([&](auto const& m, std::size_t n) {
-                if (!states_[n].rests() && !waits(m, n)) (members_.is_anew(n) ? anew : active).push_back(n);
+            std::vector<std::size_t> active;
+            std::size_t anew = 0;
+            members_.for_each([&]<class M>(M const& m, std::size_t n) {
+                if (states_[n].rests() || waits(m, n)) return;
+                if (begins_anew<search_of<M>, P>) ++anew;
+                else active.push_back(n);
             });
-            if (auto const reason = due(active.size() + anew.size())) return reason;
+            auto reason = due(active.size() + anew);
+            if (reason) return reason;
             crew_.keep(now);
             // How many evaluations these need is not known before: what is left for the others depends on it.
-            for (auto const n : anew) {
-                members_.run(n, states_[n], kernel_.best(), turn(left()), threads_of(options_.threads), options_.stop);
-                members_.for_each([&](auto const& m, std::size_t number) {
-                    if (number == n) take_in(m, n);
-                });
-                if (auto const reason = due(active.size())) return reason;
-            }
+            members_.for_each([&]<class M>(M const& m, std::size_t n) {
+                if (!begins_anew<search_of<M>, P> || reason || states_[n].rests()) return;
+                members_.run(m, states_[n], kernel_.best(), turn(left()), threads_of(options_.threads), options_.stop);
+                take_in(m, n);
+                reason = due(active.size());
+            });
+            if (reason) return reason;
             auto const most = left();
             if (most / slice_ >= active.size()) { // enough for all of them
                 crew_.run(members_, states_, active, kernel_.best(), turn(most));
@@ -397,7 +394,7 @@ template <class... Ms> class portfolio_of {
         }
 
         [[nodiscard]] portfolio_turn turn(std::uint64_t most) const {
-            portfolio_turn out{.slice = slice_, .most = most, .first = first_, .wider = wider_, .time = {}};
+            portfolio_turn out{.slice = slice_, .most = most, .wider = wider_, .time = {}};
             if (auto const left = kernel_.time_left(); left < std::chrono::nanoseconds::max()) out.time = left;
             return out;
         }
@@ -420,7 +417,8 @@ template <class... Ms> class portfolio_of {
         /// Whether any member has a turn to come, beside member number `but` and those that could begin anew for ever.
         [[nodiscard]] bool busy(std::size_t but = sizeof...(Ms)) const {
             bool out = false;
-            members_.for_each([&](auto const&, std::size_t n) { out = out || (n != but && !states_[n].rests() && !members_.is_anew(n)); });
+            members_.for_each(
+                [&]<class M>(M const&, std::size_t n) { out = out || (n != but && !states_[n].rests() && !begins_anew<search_of<M>, P>); });
             return out;
         }
 
@@ -497,7 +495,6 @@ template <class... Ms> class portfolio_of {
         std::vector<state> states_;
         std::uint64_t slice_ = options_.slice;
         std::uint64_t stale_ = 0;    ///< rounds in a row that improved nothing
-        bool first_ = true;          ///< it is the first round
         bool wider_ = false;         ///< chains start from more than the best strategy
         std::uint64_t next_ = 0;     ///< the member whose turn it is,
         std::uint64_t improved_ = 0; ///< and how often the search had improved before this round
