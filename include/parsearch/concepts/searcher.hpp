@@ -81,7 +81,6 @@ struct search_traits {
     bool small_spaces = false;   ///< prepares long, so it is of use where there are few strategies: at most 2^64
     bool draws_moves = false;    ///< the `move` of its events is the number of a move of the problem's mix
     bool apart = false;          ///< in a portfolio, on a problem with a `coarsening()`: each of its turns begins at the start, not at the best
-    bool coarse_anew = false; ///< in a portfolio, on a problem with a `coarsening()`: each of its turns is of groups alone, from the start to the end
 };
 template <class F> inline constexpr search_traits traits_of{};
 template <class F>

@@ -89,7 +89,7 @@ concept OffersCoarsening = requires(P const& p, std::vector<change<problem_confi
 /// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length (of the problem's
 ///   too), a problem's order that is not a permutation, or a cost that is not a number.
 struct greedy_fn {
-    static constexpr search_traits traits{.coarse_anew = true};
+    static constexpr search_traits traits{.apart = true};
 
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
@@ -113,9 +113,7 @@ struct greedy_fn {
                     return run.finish(*reason);
         if (!options.single) return run.finish(stop_reason::exhausted);
 
-        // An operator's mark is the number of improvements at which it was last known to be at its best, plus one.
         std::vector<std::uint64_t> settled(operators, 0);
-        std::vector<std::uint64_t> candidates;
         std::vector<change<problem_configuration_t<P>>> changes;
         for (;;) {
             if (how == visit_order::shuffled) shuffle(order, rng);
@@ -128,15 +126,12 @@ struct greedy_fn {
                     try_rest_of(run, other, std::span(order).subspan(at), changes);
                 }
                 std::uint64_t const choices = choice_count(space, op);
-                bool const all = choices <= options.candidates;
-                all_tried = all_tried && all;
-                if (settled[op] == run.stats().accepted + 1) continue;
-                if (!all) draw_candidates(candidates, choices, options.candidates, rng);
-                for (std::uint64_t n = 0, end = all ? choices : options.candidates; n < end; ++n) {
-                    if (auto const reason = run.due()) return run.finish(*reason);
-                    try_candidate(run, space, op, all ? n : candidates[static_cast<std::size_t>(n)]);
-                }
-                if (all) settled[op] = run.stats().accepted + 1;
+                all_tried = all_tried && choices <= options.candidates;
+                auto const one = [&](std::uint64_t index, auto& out) {
+                    out.push_back({op, choice(space, op, index)});
+                    return proposal_origin{.index = index};
+                };
+                if (auto const reason = visit(run, settled[op], choices, options.candidates, rng, changes, one)) return run.finish(*reason);
             }
             known.clear(); // it is constructed
             if (run.stats().accepted == before) return run.finish(all_tried ? stop_reason::exhausted : stop_reason::no_improvement);
@@ -144,29 +139,45 @@ struct greedy_fn {
     }
 
   private:
+    /// Tries the choices of an operator or group, `most` of them where it has more; `changes_of(index, changes)` appends what a choice changes
+    /// and answers its origin. `settled`: the number of improvements at which it was last known to be at its best, plus one. Answers why the
+    /// search ends with it, if it does.
+    template <class Session, class R, class C, class F>
+    static std::optional<stop_reason> visit(Session& run, std::uint64_t& settled, std::uint64_t choices, std::uint64_t most, R& rng,
+                                            std::vector<change<C>>& changes, F&& changes_of) {
+        if (settled == run.stats().accepted + 1) return {};
+        bool const all = choices <= most;
+        std::vector<std::uint64_t> drawn;
+        if (!all) drawn = draw_candidates(choices, most, rng);
+        for (std::uint64_t n = 0, end = all ? choices : most; n < end; ++n) {
+            if (auto const reason = run.due()) return reason;
+            auto const index = all ? n : drawn[static_cast<std::size_t>(n)];
+            changes.clear();
+            auto const origin = changes_of(index, changes);
+            try_changes(run, changes, origin);
+        }
+        if (all) settled = run.stats().accepted + 1;
+        return {};
+    }
+
     /// Why the search ends with it, if it does.
     template <class configuration, class Session, class Coarsening, class R>
     static std::optional<stop_reason> visit_coarse(Session& run, Coarsening coarse, std::uint64_t most, R& rng) {
         using traits = cost_traits<typename Session::cost>;
         constexpr int most_sweeps = 10;
-        std::vector<std::uint64_t> settled(static_cast<std::size_t>(coarse.size()), 0), candidates;
+        std::vector<std::uint64_t> settled(static_cast<std::size_t>(coarse.size()), 0);
         std::vector<change<configuration>> changes;
         for (std::size_t level = 0; level < static_cast<std::size_t>(coarse.levels()); ++level)
             for (int sweep = 0; sweep < most_sweeps; ++sweep) {
                 auto const before = run.current_cost();
                 for (auto const number : coarse.level(level)) {
                     auto const group = static_cast<std::size_t>(number);
-                    if (settled[group] == run.stats().accepted + 1) continue;
+                    auto const members = [&](std::uint64_t index, auto& out) {
+                        coarse.changes(group, index, out);
+                        return proposal_origin{};
+                    };
                     auto const choices = static_cast<std::uint64_t>(coarse.choices(group));
-                    bool const all = choices <= most;
-                    if (!all) draw_candidates(candidates, choices, most, rng);
-                    for (std::uint64_t n = 0, end = all ? choices : most; n < end; ++n) {
-                        if (auto const reason = run.due()) return reason;
-                        changes.clear();
-                        coarse.changes(group, all ? n : candidates[static_cast<std::size_t>(n)], changes);
-                        try_changes(run, changes, {});
-                    }
-                    if (all) settled[group] = run.stats().accepted + 1;
+                    if (auto const reason = visit(run, settled[group], choices, most, rng, changes, members)) return reason;
                 }
                 if (!(run.current_cost() < before)) break;
                 if (before < traits::infinity() && traits::value(run.current_cost()) > 0.99 * traits::value(before)) break;
@@ -190,18 +201,6 @@ struct greedy_fn {
         requires InputRange<decltype(p.order())>;
         requires std::convertible_to<range_value_t<decltype(p.order())>, std::size_t>;
     };
-
-    template <class Session, class X> static void try_candidate(Session& run, X const& space, std::size_t op, std::uint64_t index) {
-        using configuration = configuration_t<X>;
-        change<configuration> const candidate{op, choice(space, op, index)};
-        if constexpr (std::equality_comparable<configuration>) {
-            configuration const& now = configuration_of(run.current(), op);
-            if (now == candidate.configuration) return;
-        }
-        auto const priced = run.propose(std::span(&candidate, 1), run.current_cost(), {.move = 0, .index = index});
-        if (priced && *priced < run.current_cost()) run.keep();
-        else run.drop();
-    }
 
     template <class P, class S>
     static constexpr bool has_starts = requires(P const& p) {
@@ -258,14 +257,15 @@ struct greedy_fn {
     }
 
     // A uniform subset of `count` of [0, choices), ascending: Floyd's algorithm (Bentley and Floyd, A sample of brilliance, 1987).
-    template <class R> static void draw_candidates(std::vector<std::uint64_t>& out, std::uint64_t choices, std::uint64_t count, R& rng) {
-        out.clear();
+    template <class R> static std::vector<std::uint64_t> draw_candidates(std::uint64_t choices, std::uint64_t count, R& rng) {
+        std::vector<std::uint64_t> out;
         for (std::uint64_t last = choices - count; last < choices; ++last) {
             std::uint64_t const drawn = uniform_index(rng, last + 1);
             auto const at = std::lower_bound(out.begin(), out.end(), drawn);
             if (at != out.end() && *at == drawn) out.push_back(last); // above all drawn before
             else out.insert(at, drawn);
         }
+        return out;
     }
 };
 inline constexpr greedy_fn greedy{};

@@ -49,8 +49,15 @@ template <class F, class P, class S>
 inline constexpr bool runs_on =
     !traits_of<F>.rewrites && (!traits_of<F>.bounds || has_bounds<P, S>)&&(!traits_of<F>.additive_costs || has_additive_costs<P, S>);
 
-/// Whether `F` is run on groups of operators of `P` alone, from the start in each turn.
-template <class F, class P> inline constexpr bool begins_anew = traits_of<F>.coarse_anew && OffersCoarsening<P>;
+/// Whether member `M` begins each of its turns at the start of the search, not at the best.
+template <class M, class P>
+inline constexpr bool apart_on = traits_of<std::remove_cvref_t<decltype(std::declval<M const&>().search)>>.apart && OffersCoarsening<P>;
+/// Whether it is a search as `greedy` is, which is then run on groups of operators alone, to the end.
+template <class M, class P>
+inline constexpr bool begins_anew = apart_on<M, P> && requires(M m) {
+    m.options.single = false;
+    m.options.candidates = 1;
+};
 
 /// Options of `portfolio`. It ends by itself: with a proof, or after `patience` rounds without an improvement.
 struct portfolio_options {
@@ -95,18 +102,19 @@ template <class S, class C> struct portfolio_state {
 template <class M, class P, class S>
 inline constexpr bool widens = traits_of<std::remove_cvref_t<decltype(std::declval<M const&>().search)>>.additive_costs && !AdditiveProblem<P, S> &&
                                requires(M const& m, P const& p) { p.surrogate(m.options.candidates); };
+/// `first`, doubled `times` times, at most `most`.
+[[nodiscard]] constexpr std::uint64_t doubled(std::uint64_t first, std::uint32_t times, std::uint64_t most) noexcept {
+    for (; times > 0 && first < most; --times) first = first > most / 2 ? most : 2 * first;
+    return std::min(first, most);
+}
 /// The candidates of such a member in its turn number `turn`, from 0: twice as many from turn to turn, at most those that it has by default alone.
 template <class M> [[nodiscard]] std::uint64_t candidates_in(M const& m, std::uint32_t turn) {
-    auto const most = std::max(m.options.candidates, std::remove_cvref_t<decltype(m.options)>{}.candidates);
-    auto out = m.options.candidates;
-    for (; turn > 0 && out < most; --turn) out *= 2;
-    return std::min(out, most);
+    return doubled(m.options.candidates, turn, std::max(m.options.candidates, std::remove_cvref_t<decltype(m.options)>{}.candidates));
 }
-
-/// The candidates of a search that begins anew in turn number `turn`, from 0: first a quarter of `own`, then twice as many from turn to turn, at most
-/// four times as many.
+/// The candidates of one that begins anew: first a quarter of `own`, then twice as many from turn to turn, at most four times as many.
 [[nodiscard]] constexpr std::uint64_t candidates_anew(std::uint64_t own, std::uint32_t turn) noexcept {
-    return std::max<std::uint64_t>(1, own / 4) << std::min<std::uint32_t>(turn, 4);
+    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+    return doubled(std::max<std::uint64_t>(1, own / 4), turn, own > most / 4 ? most : 4 * own);
 }
 
 /// The members of a portfolio that run on a problem, by number, and one turn of one of them.
@@ -142,14 +150,14 @@ template <class P, class S, class... Ms> class portfolio_members {
             o.stop = stop;
             o.evaluations = turn.slice + 1; // the start, which is known
             if constexpr (requires { fix_derived(o); }) fix_derived(o);
-            constexpr bool anew = begins_anew<search_of<M>, P>;
+            constexpr bool anew = begins_anew<M, P>;
             if constexpr (anew) {
                 o.single = false;
                 o.candidates = candidates_anew(m.options.candidates, mine.turns);
             }
             if (anew || turn.most < turn.slice) o.evaluations = turn.most + 1;
-            constexpr bool apart = traits_of<search_of<M>>.apart && OffersCoarsening<P>;
-            S const& from = anew || apart ? start_ : best;
+            constexpr bool apart = apart_on<M, P>;
+            S const& from = apart ? start_ : best;
             if (turn.time) o.time = turn.time;
             if constexpr (requires { o.threads = 1; }) o.threads = threads;
             if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (turn.wider || mine.turns == 0 || apart);
@@ -351,7 +359,7 @@ template <class... Ms> class portfolio_of {
             std::size_t anew = 0;
             members_.for_each([&]<class M>(M const& m, std::size_t n) {
                 if (states_[n].rests() || waits(m, n)) return;
-                if (begins_anew<search_of<M>, P>) ++anew;
+                if (begins_anew<M, P>) ++anew;
                 else active.push_back(n);
             });
             auto reason = due(active.size() + anew);
@@ -359,7 +367,7 @@ template <class... Ms> class portfolio_of {
             crew_.keep(now);
             // How many evaluations these need is not known before: what is left for the others depends on it.
             members_.for_each([&]<class M>(M const& m, std::size_t n) {
-                if (!begins_anew<search_of<M>, P> || reason || states_[n].rests()) return;
+                if (!begins_anew<M, P> || reason || states_[n].rests()) return;
                 members_.run(m, states_[n], kernel_.best(), turn(left()), threads_of(options_.threads), options_.stop);
                 take_in(m, n);
                 reason = due(active.size());
@@ -417,8 +425,7 @@ template <class... Ms> class portfolio_of {
         /// Whether any member has a turn to come, beside member number `but` and those that could begin anew for ever.
         [[nodiscard]] bool busy(std::size_t but = sizeof...(Ms)) const {
             bool out = false;
-            members_.for_each(
-                [&]<class M>(M const&, std::size_t n) { out = out || (n != but && !states_[n].rests() && !begins_anew<search_of<M>, P>); });
+            members_.for_each([&]<class M>(M const&, std::size_t n) { out = out || (n != but && !states_[n].rests() && !begins_anew<M, P>); });
             return out;
         }
 
@@ -456,10 +463,10 @@ template <class... Ms> class portfolio_of {
             bool ended = found.ended == stop_reason::exhausted || found.ended == stop_reason::proved_optimal;
             if constexpr (widens<M, P, S>) ended = ended && candidates_in(m, mine.turns) == candidates_in(m, mine.turns + 1);
             ++mine.turns;
-            if constexpr (begins_anew<search_of<M>, P>) slice_ = std::clamp(part.evaluations, slice_, most_slice);
+            if constexpr (begins_anew<M, P>) slice_ = std::clamp(part.evaluations, slice_, most_slice);
             mine.done = found.ended == stop_reason::out_of_memory || (ended && !traits_of<search_of<M>>.start_matters);
             // From what it found itself it would find nothing else; from what another found meanwhile it may.
-            mine.resting = ended && !begins_anew<search_of<M>, P> && !(kernel_.best_cost() < found.cost);
+            mine.resting = ended && !begins_anew<M, P> && !(kernel_.best_cost() < found.cost);
             if (found.cost < kernel_.best_cost()) {
                 kernel_.improve(std::move(found.best), found.cost, options_.concurrent);
                 for (std::size_t other = 0; other < states_.size(); ++other)
