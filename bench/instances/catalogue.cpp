@@ -189,8 +189,8 @@ catalogued tables(std::string name, std::string model, char const* cluster_name,
 /// Llama 70B, or some of its layers, on a mesh of H100s with so many GB of memory.
 catalogued meshed(std::string name, int layers, std::vector<std::int32_t> mesh, double gigabytes) {
     auto make = [=]() -> made_instance {
-        auto const graph = llama_of(layers);
-        mesh_tables const made(graph, h100_mesh(mesh));
+        auto const network = llama_of(layers);
+        mesh_tables const made(network, h100_mesh(mesh));
         made_instance out{
             .instance = {.name = name,
                          .group = "additive",
