@@ -1,3 +1,4 @@
+#include <parsearch/problem/lagrangian_bound.ipp>
 #include <parsearch/problem/on_devices.ipp>
 #include <parsearch/problem/problem.ipp>
 #include <parsearch/problem/replanning.ipp>

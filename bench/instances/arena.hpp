@@ -44,6 +44,12 @@ struct textbook_solution {
     std::int64_t cost = infinite;
 };
 
+/// A cost that no solution is below, and what proves it.
+struct proved_bound {
+    std::int64_t cost = 0;
+    std::string by;
+};
+
 /// A search of an arena, and a line about it.
 struct search_line {
     std::string name, what;
@@ -61,6 +67,8 @@ class arena {
     [[nodiscard]] virtual std::vector<textbook_solution> const& textbook() const = 0;
     [[nodiscard]] virtual std::size_t devices() const = 0;
     [[nodiscard]] virtual std::size_t decisions() const = 0;
+    /// A bound that is known without a search; none by default. May take a minute.
+    [[nodiscard]] virtual proved_bound bound() const { return {}; }
     /// Runs a search from `start`, or from the cheapest textbook solution. Throws `invalid_input` where there is no search of that name.
     [[nodiscard]] virtual solved run(std::string_view search, limits const& given, solution const* start) const = 0;
     /// What a solution is worth, and its document.

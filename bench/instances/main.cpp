@@ -302,23 +302,27 @@ void improve_one(request const& asked, known_instances& known, catalogued const&
         write_known(asked.known, known);
     };
     take(first.of, first.name);
-    auto const raise = [&](run_row const& r) {
-        if (r.bound.value_or(0) <= k.bound_ps) return;
-        k.bound_ps = *r.bound;
-        k.proved_by = r.search;
+    auto const raise = [&](std::int64_t bound, std::string const& by) {
+        if (bound <= k.bound_ps) return;
+        k.bound_ps = bound;
+        k.proved_by = by;
     };
+    if (!k.proved()) {
+        auto const known_bound = a->bound();
+        raise(known_bound.cost, known_bound.by);
+    }
     auto const searches = a->searches();
     auto const has = [&](std::string_view name) { return std::ranges::find(searches, name, &search_line::name) != searches.end(); };
     auto by_default = a->run(searches.front().name, {.seconds = 10, .seed = 1}, nullptr);
     k.default_ps = by_default.row.cost();
-    raise(by_default.row);
+    raise(by_default.row.bound.value_or(0), by_default.row.search);
     take(std::move(by_default.best), searches.front().name + ", 10 s");
     auto const begin = clock::now();
     auto const left = [&] { return *asked.improve - std::chrono::duration<double>(clock::now() - begin).count(); };
     auto const go = [&](char const* name, double seconds, std::uint64_t seed, bool from_best) {
         if (!has(name) || left() <= 0 || k.proved()) return;
         auto found = a->run(name, {.seconds = std::min(seconds, left()), .seed = seed}, from_best ? &*best : nullptr);
-        raise(found.row);
+        raise(found.row.bound.value_or(0), found.row.search);
         take(std::move(found.best), fmt::format("{}{}, seed {}, {:.0f} s", name, from_best ? " from the best known" : "", seed, seconds));
     };
     auto const part = *asked.improve / 8;

@@ -1,12 +1,14 @@
 // Instances that ask for a plan, and the searches that run on them.
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <random>
 #include <utility>
 
 #include <parsearch/core/cost.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/pipeline/partition.hpp>
+#include <parsearch/pipeline/plans/plan_bound.hpp>
 #include <parsearch/pipeline/plans/plan_problem.hpp>
 
 #include "arena.hpp"
@@ -38,6 +40,10 @@ class plans final : public arena {
     [[nodiscard]] std::vector<textbook_solution> const& textbook() const override { return textbook_; }
     [[nodiscard]] std::size_t devices() const override { return problem_.topology().size(); }
     [[nodiscard]] std::size_t decisions() const override { return plans_.space().size(); }
+    [[nodiscard]] proved_bound bound() const override {
+        auto const any = ps::pipeline::partition_options{.max_micro_batches = std::numeric_limits<std::uint64_t>::max()};
+        return {ps::pipeline::plan_bound(problem_, any).count(), "plan_bound"};
+    }
     [[nodiscard]] solved run(std::string_view search, limits const& given, solution const* start) const override {
         auto const& textbook = std::get<pipeline_plan>(textbook_.front().of);
         auto const* from = start ? &std::get<pipeline_plan>(*start) : &textbook;

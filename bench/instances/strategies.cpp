@@ -6,6 +6,7 @@
 #include <boost/hana/tuple.hpp>
 
 #include <parsearch/io/files/plan_file.hpp>
+#include <parsearch/problem/lagrangian_bound.hpp>
 #include <parsearch/search/kernel/moves.hpp>
 
 #include "arena.hpp"
@@ -65,6 +66,10 @@ class strategies final : public arena {
     [[nodiscard]] std::vector<textbook_solution> const& textbook() const override { return textbook_; }
     [[nodiscard]] std::size_t devices() const override { return problem_.topology().size(); }
     [[nodiscard]] std::size_t decisions() const override { return problem_.size(); }
+    [[nodiscard]] proved_bound bound() const override {
+        ps::parallelization const& problem = problem_;
+        return {ps::lagrangian_bound(problem).count(), "lagrangian_bound"};
+    }
     [[nodiscard]] solved run(std::string_view search, limits const& given, solution const* start) const override {
         auto const& from = start ? strategy_of(*start) : search == "flexflow" ? data_parallel_ : strategy_of(textbook_.front().of);
         ps::parallelization const& problem = problem_;

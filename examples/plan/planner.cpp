@@ -18,6 +18,7 @@
 #include <parsearch/models/summary.hpp>
 #include <parsearch/pipeline/pipeline_simulator.hpp>
 #include <parsearch/pipeline/plans/one_replica.hpp>
+#include <parsearch/problem/lagrangian_bound.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
 
 #include "experts.hpp"
@@ -254,11 +255,20 @@ auto unless_cut(std::string const& what, request const& asked, planned& made, st
 // configuration of the space.
 std::optional<ps::picoseconds> bound_of(ps::parallelization const& problem, request const& asked, planned& made, std::stop_token const& stop) {
     if (stop.stop_requested()) return {};
-    tools::deadline const limit(stop, time_beside(asked));
+    auto const time = time_beside(asked);
     try {
-        return unless_cut("the lower bound", asked, made, stop,
-                          [&] { return ps::search::root_bound<ps::space::flat_strategy>(problem.until(limit.token())); })
-            .value_or(std::nullopt);
+        auto const bound = unless_cut("the lower bound", asked, made, stop, [&] {
+                               tools::deadline const limit(stop, time);
+                               return ps::search::root_bound<ps::space::flat_strategy>(problem.until(limit.token()));
+                           }).value_or(std::nullopt);
+        if (!bound) return {};
+        // Better from round to round: what there is after a part of the time will do.
+        auto const weighed = unless_cut("a better lower bound", asked, made, stop, [&] {
+            auto const part = time ? std::optional(std::max<std::chrono::nanoseconds>(*time / 4, std::chrono::seconds{1})) : std::nullopt;
+            tools::deadline const limit(stop, part);
+            return ps::lagrangian_bound(problem.until(limit.token()), {.pairs = 1 << 19});
+        });
+        return std::max(*bound, weighed.value_or(ps::picoseconds::zero()));
     } catch (ps::invalid_input const&) {
         return {};
     }

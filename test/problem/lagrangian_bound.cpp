@@ -1,0 +1,108 @@
+#include <parsearch/problem/lagrangian_bound.hpp>
+
+#include <cstdint>
+#include <random>
+#include <stop_token>
+
+#include <doctest/doctest.h>
+
+#include <parsearch/cost/roofline.hpp>
+#include <parsearch/models/bert.hpp>
+#include <parsearch/models/lenet.hpp>
+#include <parsearch/models/mlp.hpp>
+#include <parsearch/search/bounds/problem_bounds.hpp>
+#include <parsearch/search/exhaustive.hpp>
+#include <parsearch/search/greedy.hpp>
+#include <parsearch/search/mcmc.hpp>
+#include <parsearch/topology/nodes.hpp>
+
+#include "support/cases.hpp"
+#include "support/random_problem.hpp"
+#include "support/refusal.hpp"
+
+using namespace parsearch;
+
+namespace {
+/// The cheapest strategy that a search from a random one finds.
+template <class P> picoseconds found_in(P const& p, std::mt19937_64& rng) {
+    space::flat_strategy s;
+    for (std::size_t op = 0; op < p.size(); ++op) s.push_back(p.space()[op][static_cast<std::uint32_t>(uniform_index(rng, p.space()[op].size()))]);
+    auto const settled = search::greedy(p, s, rng, {.evaluations = 400});
+    return search::mcmc(p, settled.best, rng, {.evaluations = 200}).cost;
+}
+} // namespace
+
+TEST_CASE("lagrangian_bound: no strategy costs less, whatever is simulated") {
+    std::mt19937_64 rng{20261130};
+    double tightness = 0;
+    std::size_t problems = 0, finite = 0;
+    for (; problems < support::cases(std::size_t{1500}); ++problems) {
+        CAPTURE(problems);
+        auto options = support::random_options(rng);
+        options.transfers = static_cast<sim::transfer_model>(uniform_index(rng, 4));
+        options.segment = static_cast<byte_count>(1 + uniform_index(rng, 500));
+        support::problem_shape shape{.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 4)), .operators = 10, .kinds = bernoulli(rng, 0.4)};
+        if (bernoulli(rng, 0.3)) {
+            options.memory = bernoulli(rng, 0.5) ? sim::memory_policy::reject : sim::memory_policy::penalise;
+            shape.memory = static_cast<byte_count>(500 + uniform_index(rng, 20'000));
+        }
+        auto const grain = std::int64_t{1} << (4 * uniform_index(rng, 3));
+        auto const p = support::random_problem(rng, options, shape, support::mixed_oracle{.grain = grain});
+        // Every third problem has edges that are left out.
+        lagrangian_options const limits{.rounds = 1 + uniform_index(rng, 30), .pairs = bernoulli(rng, 0.3) ? 200U : 1U << 20};
+        auto const bound = lagrangian_bound(p, limits);
+        auto const cost = found_in(p, rng);
+        REQUIRE(bound <= cost);
+        if (cost == picoseconds::zero() || cost == cost_traits<picoseconds>::infinity()) continue;
+        tightness += static_cast<double>(bound.count()) / static_cast<double>(cost.count());
+        ++finite;
+    }
+    MESSAGE("seed 20261130: " << problems << " problems; the bound is " << 100 * tightness / static_cast<double>(finite) << "% of what was found");
+    CHECK(tightness / static_cast<double>(finite) > 0.5);
+}
+
+TEST_CASE("lagrangian_bound: below the optimum, and where it is near") {
+    auto const part_of = [](auto const& network, std::uint32_t nodes) {
+        auto const cluster = topology::p100_cluster(nodes);
+        auto const p = make_problem(network, cluster, cost::roofline{cluster});
+        auto const bound = lagrangian_bound(p);
+        std::mt19937_64 rng{1};
+        auto const found = search::greedy(p, data_parallel(p), rng);
+        CHECK(bound <= found.cost);
+        CHECK(lagrangian_bound(p) == bound);
+        CHECK(lagrangian_bound(p, {.rounds = 8}) <= bound);
+        return static_cast<double>(bound.count()) / static_cast<double>(found.cost.count());
+    };
+    CHECK(part_of(models::lenet({}), 1) > 0.8);
+    CHECK(part_of(models::mlp({}), 1) > 0.8);
+    CHECK(part_of(models::bert({.layers = 1}), 1) > 0.8);
+    // Resources or paths alone say little of small networks on many devices.
+    auto const cluster = topology::p100_cluster(2);
+    auto const p = make_problem(models::lenet({}), cluster, cost::roofline{cluster});
+    CHECK(lagrangian_bound(p) > 2 * search::root_bound<space::flat_strategy>(p).value());
+}
+
+TEST_CASE("lagrangian_bound: one shard per operator, in training and inference") {
+    auto const cluster = topology::p100_cluster(1);
+    for (bool const training : {true, false}) {
+        CAPTURE(training);
+        auto const p = make_problem(models::mlp({.hidden = {64}}), cluster, cost::roofline{cluster},
+                                    {.space = {.max_shards = 1}, .simulation = {.training = training}});
+        space::flat_strategy first;
+        for (std::size_t op = 0; op < p.size(); ++op) first.push_back(p.space()[op][0]);
+        std::mt19937_64 rng{1};
+        auto const least = search::exhaustive(p, first, rng).cost;
+        auto const bound = lagrangian_bound(p);
+        CHECK(bound <= least);
+        CHECK(10 * bound > 9 * least);
+    }
+}
+
+TEST_CASE("lagrangian_bound: stopped, it says what it knows; options out of range are refused") {
+    auto const cluster = topology::p100_cluster(1);
+    auto const p = make_problem(models::lenet({}), cluster, cost::roofline{cluster});
+    std::stop_source stop;
+    stop.request_stop();
+    CHECK(lagrangian_bound(p.until(stop.get_token())) == picoseconds::zero());
+    CHECK(support::refusal([&] { (void)lagrangian_bound(p, {.rounds = 0}); }) == "lagrangian_bound: option 'rounds' is 0: must be at least 1");
+}
