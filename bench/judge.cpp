@@ -69,7 +69,9 @@ int run(int argc, char** argv) {
     bool json = false;
     CLI::App app{"Judges a solution of an instance: feasible or not and why, its cost in picoseconds, and the memory of each device."};
     app.add_option("instance", instance, "a file of format parsearch.instance")->required()->check(CLI::ExistingFile);
-    app.add_option("solution", solution, "a file of format parsearch.plan, or of tables parsearch.choices")->required()->check(CLI::ExistingFile);
+    app.add_option("solution", solution, "a file of format parsearch.plan or parsearch.rewritten, or of tables parsearch.choices")
+        ->required()
+        ->check(CLI::ExistingFile);
     app.add_flag("--json", json, "writes the answer as JSON");
     try {
         app.parse(argc, argv);

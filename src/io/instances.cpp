@@ -1,2 +1,3 @@
 #include <parsearch/io/instances/instance.ipp>
 #include <parsearch/io/instances/judgement.ipp>
+#include <parsearch/io/instances/rewritings.ipp>

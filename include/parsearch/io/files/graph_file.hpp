@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <istream>
 #include <ostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,10 +21,29 @@ namespace parsearch::io {
 inline constexpr std::string_view graph_format = "parsearch.graph";
 inline constexpr std::uint64_t graph_version = 1;
 
+/// Output `slot` of the operator that is called `op`.
+struct named_output {
+    std::string op{};
+    std::uint32_t slot = 0;
+    friend bool operator==(named_output const&, named_output const&) = default;
+};
+
+/// An operator as a document has it: with its name, and the outputs that it reads by name.
+struct named_operator {
+    std::string name{};
+    ops::operation operation{};
+    std::vector<named_output> inputs{}; ///< one for each of the operation's
+    friend bool operator==(named_operator const&, named_operator const&) = default;
+};
+
 namespace detail {
 /// How the points of the iteration space index a tensor: of each axis its extent and [dim, stride] per term; offset and span where they are not 0
 /// and 1.
 [[nodiscard]] ordered_json axes_to_json(std::vector<ops::axis> const& axes);
+
+/// An operator of a document. Throws `invalid_input` where `inputs` are not as many as the operation's, or it has what is not written.
+[[nodiscard]] ordered_json operator_to_json(std::string const& name, ops::operation const& op, std::span<named_output const> inputs);
+[[nodiscard]] named_operator operator_from_json(json_value const& value);
 
 /// The document of a graph, and the graph of a document, which may stand in another one.
 [[nodiscard]] ordered_json graph_to_json(graph::dense_graph const& g);

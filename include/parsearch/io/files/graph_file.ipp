@@ -81,9 +81,10 @@ PARSEARCH_IO_INLINE void add_operand(ordered_json& out, ops::operand const& o, o
     out["parameter"] = o.parameter;
 }
 
-PARSEARCH_IO_INLINE ordered_json operator_to_json(graph::dense_graph const& g, std::size_t number) {
-    auto const& op = g.operations[number];
-    ordered_json out{{"name", g.names[number]}, {"kind", op.kind}};
+PARSEARCH_IO_INLINE ordered_json operator_to_json(std::string const& name, ops::operation const& op, std::span<named_output const> inputs) {
+    if (inputs.size() != op.inputs.size())
+        throw invalid_input("operator ", in_quotes(name), " (", op.kind, "): ", inputs.size(), " inputs by name: it has ", op.inputs.size());
+    ordered_json out{{"name", name}, {"kind", op.kind}};
     if (!op.variant.empty()) out["variant"] = op.variant;
     out["work"] = name_of(op.work);
     for (auto const& m : amount_members)
@@ -92,7 +93,7 @@ PARSEARCH_IO_INLINE ordered_json operator_to_json(graph::dense_graph const& g, s
     for (std::size_t k = 0; k < op.dims.size(); ++k) {
         auto const& d = op.dims[k];
         if (d.shares)
-            throw invalid_input("operator ", in_quotes(g.names[number]), " (", op.kind, "): dim ", in_quotes(d.name),
+            throw invalid_input("operator ", in_quotes(name), " (", op.kind, "): dim ", in_quotes(d.name),
                                 " has shares of devices: these are of a simulation, and not written");
         auto dim = ordered_json::object();
         if (d.name != text('#', k)) dim["name"] = d.name;
@@ -105,14 +106,13 @@ PARSEARCH_IO_INLINE ordered_json operator_to_json(graph::dense_graph const& g, s
         auto& list = out[member] = ordered_json::array();
         for (std::size_t i = 0; i < operands.size(); ++i) {
             auto operand = begin(i);
-            add_operand(operand, operands[i], role, g.names[number]);
+            add_operand(operand, operands[i], role, name);
             list.push_back(std::move(operand));
         }
     };
-    auto const edges = g.in(number);
     add("inputs", operand_role::input, op.inputs, [&](std::size_t i) {
-        ordered_json input{{"of", g.names[edges[i].producer]}};
-        if (edges[i].slot != 0) input["output"] = edges[i].slot;
+        ordered_json input{{"of", inputs[i].op}};
+        if (inputs[i].slot != 0) input["output"] = inputs[i].slot;
         return input;
     });
     auto const nothing = [](std::size_t) { return ordered_json::object(); };
@@ -125,7 +125,11 @@ PARSEARCH_IO_INLINE ordered_json graph_to_json(graph::dense_graph const& given) 
     auto const g = graph::read_graph(given).graph; // which checks it
     (void)operators_by_name(g, "a document");
     ordered_json root{{"format", graph_format}, {"version", graph_version}, {"operators", ordered_json::array()}};
-    for (std::size_t op = 0; op < g.size(); ++op) root["operators"].push_back(operator_to_json(g, op));
+    for (std::size_t op = 0; op < g.size(); ++op) {
+        std::vector<named_output> inputs;
+        for (auto const& e : g.in(op)) inputs.push_back({g.names[e.producer], e.slot});
+        root["operators"].push_back(operator_to_json(g.names[op], g.operations[op], inputs));
+    }
     return root;
 }
 
@@ -171,48 +175,69 @@ PARSEARCH_IO_INLINE ops::operation read_operation(json_object const& o) {
     return out;
 }
 
+/// The members of an operand.
+[[nodiscard]] PARSEARCH_IO_INLINE member_names members_of(operand_role role) {
+    member_names out{"name", "type", "axes", "gradient_flops", "touched_bytes"};
+    if (role == operand_role::input) out.insert(out.end(), {"of", "output"});
+    if (role == operand_role::weight) out.emplace_back("parameter");
+    for (auto const& m : flag_members)
+        if (!m.of || *m.of == role) out.push_back(m.name);
+    return out;
+}
+/// An operator, all of whose members are known.
+[[nodiscard]] PARSEARCH_IO_INLINE json_object operator_object(json_value const& value) {
+    member_names members{"name", "kind", "variant", "work", "dims", "inputs", "weights", "outputs"};
+    for (auto const& m : amount_members) members.push_back(m.name);
+    return value.object(std::move(members));
+}
+
+PARSEARCH_IO_INLINE named_operator operator_from_json(json_value const& value) {
+    auto const entry = operator_object(value);
+    named_operator out{.name = entry.at("name").string(), .operation = read_operation(entry)};
+    auto const operands = [&](std::string_view member, operand_role role, std::vector<ops::operand>& list, auto const& with) {
+        auto const given = entry.find(member);
+        auto const known = members_of(role);
+        for (std::size_t i = 0, n = given ? given->size() : 0; i < n; ++i) {
+            auto const o = (*given)[i].object(known);
+            with(o);
+            list.push_back(read_operand(o));
+        }
+    };
+    auto const nothing = [](json_object const&) {};
+    operands("inputs", operand_role::input, out.operation.inputs, [&](json_object const& input) {
+        out.inputs.push_back({input.at("of").string(), input.has("output") ? input.at("output").integer<std::uint32_t>() : 0});
+    });
+    operands("weights", operand_role::weight, out.operation.weights, nothing);
+    operands("outputs", operand_role::output, out.operation.outputs, nothing);
+    return out;
+}
+
 PARSEARCH_IO_INLINE graph::dense_graph graph_from_json(json_value const& document) {
     auto const root = document.document(graph_format, graph_version, {"description", "operators"});
     if (auto const description = root.find("description")) (void)description->string();
-    member_names members{"name", "kind", "variant", "work", "dims", "inputs", "weights", "outputs"};
-    for (auto const& m : amount_members) members.push_back(m.name);
-    auto const members_of = [](operand_role role) {
-        member_names out{"name", "type", "axes", "gradient_flops", "touched_bytes"};
-        if (role == operand_role::input) out.insert(out.end(), {"of", "output"});
-        if (role == operand_role::weight) out.emplace_back("parameter");
-        for (auto const& m : flag_members)
-            if (!m.of || *m.of == role) out.push_back(m.name);
-        return out;
-    };
     auto const list = root.at("operators");
     std::map<std::string, std::uint32_t, std::less<>> numbers;
-    std::vector<json_object> entries;
     for (std::size_t i = 0, n = list.size(); i < n; ++i) {
-        auto const& entry = entries.emplace_back(list[i], members);
-        auto const name = entry.at("name");
+        auto const name = operator_object(list[i]).at("name");
         if (auto const [at, fresh] = numbers.emplace(name.string(), static_cast<std::uint32_t>(i)); !fresh)
             name.refuse("is the name of operators[", at->second, "] already: names must differ");
     }
     graph::dense_graph g;
-    for (auto const& entry : entries) {
-        g.names.push_back(entry.at("name").string());
-        auto& op = g.operations.emplace_back(read_operation(entry));
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) {
+        auto made = operator_from_json(list[i]);
         g.first_in.push_back(static_cast<std::uint32_t>(g.edges.size()));
-        auto const operands = [&](std::string_view member, operand_role role, auto const& add) {
-            auto const given = entry.find(member);
-            auto const known = members_of(role);
-            for (std::size_t i = 0, n = given ? given->size() : 0; i < n; ++i) add((*given)[i].object(known));
-        };
-        operands("inputs", operand_role::input, [&](json_object const& input) {
-            auto const of = input.at("of");
-            auto const at = numbers.find(of.string());
-            if (at == numbers.end()) of.refuse("must be the name of an operator of the document");
-            auto const slot = input.has("output") ? input.at("output").integer<std::uint32_t>() : 0;
-            g.edges.push_back({at->second, slot, static_cast<std::uint32_t>(g.names.size() - 1), static_cast<std::uint32_t>(op.inputs.size())});
-            op.inputs.push_back(read_operand(input));
-        });
-        operands("weights", operand_role::weight, [&](json_object const& weight) { op.weights.push_back(read_operand(weight)); });
-        operands("outputs", operand_role::output, [&](json_object const& output) { op.outputs.push_back(read_operand(output)); });
+        for (std::uint32_t k = 0; k < made.inputs.size(); ++k) {
+            auto const at = numbers.find(made.inputs[k].op);
+            if (at == numbers.end())
+                operator_object(list[i])
+                    .at("inputs")[k]
+                    .object(members_of(operand_role::input))
+                    .at("of")
+                    .refuse("must be the name of an operator of the document");
+            g.edges.push_back({at->second, made.inputs[k].slot, i, k});
+        }
+        g.names.push_back(std::move(made.name));
+        g.operations.push_back(std::move(made.operation));
     }
     g.first_in.push_back(static_cast<std::uint32_t>(g.edges.size()));
     return placed(list, [&] { return graph::read_graph(g).graph; });

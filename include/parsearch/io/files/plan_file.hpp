@@ -17,6 +17,7 @@
 #include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/io/files/configuration_list.hpp>
 #include <parsearch/io/json/json_reader.hpp>
+#include <parsearch/io/json/json_writer.hpp>
 #include <parsearch/pipeline/launch_order.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/pipeline/pipelining.hpp>
@@ -26,6 +27,14 @@ namespace parsearch::io {
 
 inline constexpr std::string_view plan_format = "parsearch.plan";
 inline constexpr std::uint64_t plan_version = 1;
+
+namespace detail {
+/// The document of a plan, and the plan of a document, which may stand in another one.
+[[nodiscard]] ordered_json plan_to_json(graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
+                                        plan_notes const& notes = {});
+[[nodiscard]] pipeline::pipeline_plan plan_from_json(json_value const& document, graph::dense_graph const& g, std::size_t devices,
+                                                     plan_notes* notes = nullptr);
+} // namespace detail
 
 /// Writes a plan of `g` on `devices` devices such that reading it gives an equal one; stage, segment and block of graph inputs do not matter: they
 /// are read as 0. (Of a configuration that lists its devices, start and strides count for nothing and are not written.) Throws `invalid_input` where

@@ -103,10 +103,10 @@ PARSEARCH_IO_INLINE std::optional<json_value> stages_reader::of_all(std::optiona
 
 } // namespace parsearch::io::detail
 
-namespace parsearch::io {
+namespace parsearch::io::detail {
 
-PARSEARCH_IO_INLINE void write_plan_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
-                                         plan_notes const& notes) {
+PARSEARCH_IO_INLINE ordered_json plan_to_json(graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
+                                              plan_notes const& notes) {
     auto const& how = plan.how;
     pipeline::validate(how, g);
     if (plan.strategy.size() != g.size())
@@ -125,7 +125,7 @@ PARSEARCH_IO_INLINE void write_plan_json(std::ostream& out, graph::dense_graph c
         throw invalid_input("pipeline: heads are split over ", plan.context_heads, ": must divide ", plan.context_parallel,
                             ", over how many positions are");
     auto const part = pipeline::micro_batch(g, how.micro_batches);
-    detail::configurations_writer const writer(part, devices);
+    configurations_writer const writer(part, devices);
     auto root = writer.begin(plan_format, plan_version, notes);
     root["micro_batches"] = how.micro_batches;
     root["order"] = name_of(how.order);
@@ -160,32 +160,31 @@ PARSEARCH_IO_INLINE void write_plan_json(std::ostream& out, graph::dense_graph c
         stage["operators"] = std::move(operators[s]);
         stages.push_back(std::move(stage));
     }
-    write_json(out, root);
+    return root;
 }
 
-PARSEARCH_IO_INLINE pipeline::pipeline_plan read_plan_json(std::istream& in, std::string name, graph::dense_graph const& g, std::size_t devices,
+PARSEARCH_IO_INLINE pipeline::pipeline_plan plan_from_json(json_value const& document, graph::dense_graph const& g, std::size_t devices,
                                                            plan_notes* notes) {
-    json_document const document(in, std::move(name));
     member_names const head{"model", "topology", "predicted_ps", "rewritten_by"};
     auto const with = [&](member_names more) {
         more.insert(more.begin(), head.begin(), head.end());
         return more;
     };
     if (document.is_of("parsearch.strategy")) {
-        auto const root = document.object("parsearch.strategy", 1, with({"operators"}));
-        detail::configurations_reader reader(root, g, devices);
+        auto const root = document.document("parsearch.strategy", 1, with({"operators"}));
+        configurations_reader reader(root, g, devices);
         return reader.read(notes, [&] {
-            pipeline::pipeline_plan plan{.how = pipeline::unpipelined(g), .strategy = detail::all_whole(g)};
+            pipeline::pipeline_plan plan{.how = pipeline::unpipelined(g), .strategy = all_whole(g)};
             auto const list = root.at("operators");
             reader.for_operators(list, g, {}, [&](json_object const&, std::size_t op, space::configuration c) { plan.strategy[op] = std::move(c); });
             reader.require_all(list);
             return plan;
         });
     }
-    auto const root = document.object(document.is_of("parsearch.pipeline") ? "parsearch.pipeline" : plan_format, plan_version,
-                                      with({"micro_batches", "order", "interleaved", "sharded_optimizer", "sharded_gradients", "sharded_parameters",
-                                            "sharded_within_nodes", "expert_parallel", "context_parallel", "context_heads", "inputs", "stages"}));
-    detail::configurations_reader reader(root, g, devices);
+    auto const root = document.document(document.is_of("parsearch.pipeline") ? "parsearch.pipeline" : plan_format, plan_version,
+                                        with({"micro_batches", "order", "interleaved", "sharded_optimizer", "sharded_gradients", "sharded_parameters",
+                                              "sharded_within_nodes", "expert_parallel", "context_parallel", "context_heads", "inputs", "stages"}));
+    configurations_reader reader(root, g, devices);
     return reader.read(notes, [&] {
         constexpr auto& orders = pipeline::launch_orders;
         member_names names;
@@ -196,7 +195,7 @@ PARSEARCH_IO_INLINE pipeline::pipeline_plan read_plan_json(std::istream& in, std
         auto const part = placed(count, [&] { return pipeline::micro_batch(g, plan.how.micro_batches); });
         plan.how.order = orders[root.at("order").one_of(names)];
         if (auto const rounds = root.find("interleaved")) plan.how.interleaved = rounds->integer<std::uint32_t>(1);
-        plan.how.sharded = detail::read_sharded(root);
+        plan.how.sharded = read_sharded(root);
         if (auto const over = root.find("expert_parallel"))
             plan.expert_parallel = over->integer<std::uint32_t>(1, static_cast<std::uint32_t>(devices));
         if (auto const over = root.find("context_parallel"))
@@ -206,13 +205,28 @@ PARSEARCH_IO_INLINE pipeline::pipeline_plan read_plan_json(std::istream& in, std
             if (plan.context_parallel % plan.context_heads != 0) over->refuse(text("must divide context_parallel, ", plan.context_parallel));
         }
         plan.how.stage.assign(g.size(), 0);
-        plan.strategy = detail::all_whole(part);
-        detail::stages_reader stages(reader, part, devices);
+        plan.strategy = all_whole(part);
+        stages_reader stages(reader, part, devices);
         if (auto const inputs = root.find("inputs")) stages.read_inputs(*inputs, plan);
         stages.read(root.at("stages"), plan);
         placed(root.at("stages"), [&] { pipeline::validate(plan.how, g); });
         return plan;
     });
+}
+
+} // namespace parsearch::io::detail
+
+namespace parsearch::io {
+
+PARSEARCH_IO_INLINE void write_plan_json(std::ostream& out, graph::dense_graph const& g, std::size_t devices, pipeline::pipeline_plan const& plan,
+                                         plan_notes const& notes) {
+    write_json(out, detail::plan_to_json(g, devices, plan, notes));
+}
+
+PARSEARCH_IO_INLINE pipeline::pipeline_plan read_plan_json(std::istream& in, std::string name, graph::dense_graph const& g, std::size_t devices,
+                                                           plan_notes* notes) {
+    json_document const document(in, std::move(name));
+    return detail::plan_from_json(document.root(), g, devices, notes);
 }
 
 PARSEARCH_IO_INLINE plan_notes read_plan_notes(std::istream& in, std::string name) {

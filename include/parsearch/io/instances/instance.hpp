@@ -7,6 +7,7 @@
 #include <istream>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -18,6 +19,7 @@
 #include <parsearch/cost/profiled_roofline.hpp>
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/graph/dense_graph.hpp>
+#include <parsearch/io/instances/rewritings.hpp>
 #include <parsearch/io/json/json_reader.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/search/additive_cost.hpp>
@@ -41,11 +43,17 @@ struct network_instance {
     cost::roofline_options prices{};
     /// Without functions (`max_degree`, `allows`, `admits`), which are not written.
     problem_options options{};
+    /// Where operators may be replaced; of a strategy alone.
+    std::vector<rewriting> rewritings{};
 
-    /// The problem. Throws `invalid_input` as `make_problem` does.
-    [[nodiscard]] parallelization_of<std::uint32_t, std::uint32_t> problem() const {
-        return make_problem(graph, cluster, cost::profiled_roofline(cluster, profile ? &*profile : nullptr, prices), options);
+    /// The problem, of the graph as it is. Throws `invalid_input` as `make_problem` does.
+    [[nodiscard]] parallelization_of<std::uint32_t, std::uint32_t> problem() const { return problem_of(graph); }
+    /// The problem of a graph in its place.
+    [[nodiscard]] parallelization_of<std::uint32_t, std::uint32_t> problem_of(graph::dense_graph const& g) const {
+        return make_problem(g, cluster, cost::profiled_roofline(cluster, profile ? &*profile : nullptr, prices), options);
     }
+    /// The graph of a choice for each of `rewritings`. Throws as `graph_rewriter` does.
+    [[nodiscard]] graph::dense_graph graph_of(std::span<std::uint32_t const> choices) const { return graph_rewriter(graph, rewritings)(choices); }
 };
 
 /// Decisions, each between numbered choices, whose costs add up: one per choice, and one per pair of choices of two decisions. Where there is a
@@ -75,7 +83,7 @@ struct instance {
 };
 
 /// Writes an instance such that reading it gives an equal one. Throws `invalid_input` where a name is not UTF-8, two operators have one name, a space
-/// has functions, prices are set that are not written, or as `validate`.
+/// has functions, prices are set that are not written, a plan is asked for and there are rewritings, or as `graph_rewriter` and `validate`.
 void write_instance_json(std::ostream& out, instance const& i);
 
 /// Reads an instance; `name` stands for the input in messages. Throws `invalid_input` with place, value and rule on anything that is not as

@@ -26,6 +26,8 @@ inline constexpr std::array<std::string_view, 3> questions{"strategy", "plan", "
 inline constexpr byte_count most_memory = byte_count{1} << 50;            ///< of a choice
 inline constexpr std::int64_t most_host_time = 86400 * 1'000'000'000'000; ///< picoseconds of a day
 
+inline constexpr std::string_view only_of_a_strategy = "must not be given where the question is not strategy";
+
 [[nodiscard]] inline bool has_functions(space::space_options const& o) { return o.max_degree || o.allows || o.admits; }
 
 } // namespace parsearch::io::detail
@@ -37,7 +39,13 @@ PARSEARCH_IO_INLINE void add_network(ordered_json& root, network_instance const&
         throw invalid_input("the space of an instance has functions (max_degree, allows, admits): these are not written");
     if (n.prices.efficiency || n.prices.memory_efficiency || n.prices.launch_overhead)
         throw invalid_input("the prices of an instance have efficiencies or a launch overhead: devices must say these, which are not written");
+    if (!n.rewritings.empty() && n.asks != instance_question::strategy)
+        throw invalid_input("rewritings is an array of ", n.rewritings.size(), ": ", only_of_a_strategy);
     root["graph"] = graph_to_json(n.graph);
+    if (!n.rewritings.empty()) {
+        (void)graph_rewriter(n.graph, n.rewritings); // which checks them
+        root["rewritings"] = rewritings_to_json(n.rewritings);
+    }
     root["topology"] = topology_writer(n.cluster).write();
     ordered_json prices{{"oracle", "roofline"}, {"host_time_ps", picoseconds(n.prices.host_time).count()}, {"f8_products", n.prices.f8_products}};
     if (n.profile) prices["profile"] = profile_to_json(*n.profile);
@@ -85,6 +93,11 @@ PARSEARCH_IO_INLINE network_instance read_network(json_object const& root, insta
         auto const problem = out.problem();
         if (asks == instance_question::plan) (void)pipeline::pipeline_simulator(problem); // which refuses what it does not simulate
     });
+    if (auto const list = root.find("rewritings")) {
+        if (asks != instance_question::strategy) list->refuse(only_of_a_strategy);
+        out.rewritings = rewritings_from_json(*list);
+        placed(root.value(), [&] { graph_rewriter(out.graph, out.rewritings).require_each(); });
+    }
     return out;
 }
 
@@ -135,15 +148,16 @@ PARSEARCH_IO_INLINE table_instance read_tables(json_value const& value) {
 }
 
 PARSEARCH_IO_INLINE instance read_instance(json_document const& document) {
-    auto const root = document.object(instance_format, instance_version,
-                                      {"name", "class", "description", "question", "graph", "topology", "prices", "simulation", "space", "tables"});
+    auto const root =
+        document.object(instance_format, instance_version,
+                        {"name", "class", "description", "question", "graph", "rewritings", "topology", "prices", "simulation", "space", "tables"});
     auto const question = root.at("question").one_of({questions.begin(), questions.end()});
     bool const of_tables = question == 2;
     auto const refuse = [&](std::initializer_list<char const*> members, std::string_view where) {
         for (auto const* const member : members)
             if (auto const given = root.find(member)) given->refuse("must not be given where ", where);
     };
-    if (of_tables) refuse({"graph", "topology", "prices", "simulation", "space"}, "the question is of choices: tables say all");
+    if (of_tables) refuse({"graph", "rewritings", "topology", "prices", "simulation", "space"}, "the question is of choices: tables say all");
     else refuse({"tables"}, "the question is of a network");
     auto const said = [&](char const* member) { return root.has(member) ? root.at(member).string() : std::string(); };
     auto const with = [&](auto of) { return instance{said("name"), said("class"), said("description"), std::move(of)}; };

@@ -19,6 +19,14 @@ namespace parsearch::io {
 
 inline constexpr std::string_view choices_format = "parsearch.choices";
 inline constexpr std::uint64_t choices_version = 1;
+inline constexpr std::string_view rewritten_format = "parsearch.rewritten";
+inline constexpr std::uint64_t rewritten_version = 1;
+
+/// A plan of the graph of choices.
+struct rewritten_plan {
+    rewriting_choices choices{}; ///< one for each place of the instance
+    pipeline::pipeline_plan plan{};
+};
 
 /// What a solution is worth.
 struct judgement {
@@ -36,16 +44,24 @@ struct judgement {
 /// states, and of the space; and where memory is rejected it must fit. Throws `invalid_input` where the instance makes no problem. Complexity: a
 /// simulation.
 [[nodiscard]] judgement judge(network_instance const& n, pipeline::pipeline_plan const& plan);
+/// The same of the graph of its choices, which must be as many as there are places; each must be one of the place's, and no cycle be made.
+[[nodiscard]] judgement judge(network_instance const& n, rewritten_plan const& plan);
 /// Judges choices: one of each decision, at a cost that is not infinite, within the budget. Throws as `validate`. Complexity: linear in the tables.
 [[nodiscard]] judgement judge(table_instance const& t, search::numbered_strategy const& choices);
-/// Judges a document: `parsearch.plan` of a network, `parsearch.choices` of tables. What is no such document is not feasible either: `reason` says
-/// where and why. Throws where the instance itself is wrong, as above.
+/// Judges a document: `parsearch.plan` or `parsearch.rewritten` of a network, `parsearch.choices` of tables. What is no such document is not feasible
+/// either: `reason` says where and why. Throws where the instance itself is wrong, as above.
 [[nodiscard]] judgement judge(instance const& i, std::istream& solution, std::string const& name = "solution JSON");
 
 /// Writes choices as a document.
 void write_choices_json(std::ostream& out, search::numbered_strategy const& choices);
 /// Reads them. Throws `invalid_input` with place, value and rule on anything that is not as docs/instances.md says.
 [[nodiscard]] search::numbered_strategy read_choices_json(std::istream& in, std::string name = "choices JSON", json_limits const& limits = {});
+
+/// Writes choices of alternatives and the plan of their graph as a document. Throws as `graph_rewriter` and `write_plan_json` do.
+void write_rewritten_json(std::ostream& out, network_instance const& n, rewritten_plan const& plan);
+/// Reads them; a `parsearch.plan` is one of the graph as it is. Throws `invalid_input` with place, value and rule on anything that is not as
+/// docs/instances.md says.
+[[nodiscard]] rewritten_plan read_rewritten_json(std::istream& in, std::string name, network_instance const& n);
 
 } // namespace parsearch::io
 

@@ -86,6 +86,26 @@ PARSEARCH_IO_INLINE void judge_plan(judgement& out, network_instance const& n, p
                         over > 1 ? text("; ", over, " devices have too few") : std::string());
 }
 
+/// What a document says of a network, and the problem of the graph of its choices.
+struct read_solution {
+    rewritten_plan of;
+    parallelization problem;
+};
+PARSEARCH_IO_INLINE read_solution solution_from_json(json_document const& document, parallelization const& problem, graph_rewriter const& rewriter) {
+    auto const plan_of = [](json_value const& plan, parallelization const& on) { return plan_from_json(plan, on.graph(), on.topology().size()); };
+    if (!document.is_of(rewritten_format)) return {{rewriter.none(), plan_of(document.root(), problem)}, problem};
+    auto const root = document.object(rewritten_format, rewritten_version, {"rewritings", "plan"});
+    auto const list = root.at("rewritings");
+    auto const& places = rewriter.places();
+    if (list.size() != places.size()) list.refuse("must have ", places.size(), " choices, one for each place");
+    rewriting_choices choices;
+    for (std::size_t p = 0; p < places.size(); ++p)
+        choices.push_back(list[p].integer<std::uint32_t>(0, static_cast<std::uint32_t>(places[p].by.size())));
+    auto rewritten = placed(list, [&] { return with_graph(problem, rewriter(choices)); });
+    auto plan = plan_of(root.at("plan"), rewritten);
+    return {{std::move(choices), std::move(plan)}, std::move(rewritten)};
+}
+
 PARSEARCH_IO_INLINE judgement judge_choices(table_instance const& t, search::numbered_strategy const& choices) {
     auto const& costs = t.costs.costs();
     if (choices.size() != costs.size()) throw invalid_input(choices.size(), " choices: there are ", costs.size(), " decisions, must be one each");
@@ -117,6 +137,12 @@ PARSEARCH_IO_INLINE judgement judge(network_instance const& n, pipeline::pipelin
     return detail::judged([&](judgement& out) { detail::judge_plan(out, n, problem, plan); });
 }
 
+PARSEARCH_IO_INLINE judgement judge(network_instance const& n, rewritten_plan const& plan) {
+    auto const problem = n.problem();
+    graph_rewriter const rewriter(n.graph, n.rewritings);
+    return detail::judged([&](judgement& out) { detail::judge_plan(out, n, with_graph(problem, rewriter(plan.choices)), plan.plan); });
+}
+
 PARSEARCH_IO_INLINE judgement judge(table_instance const& t, search::numbered_strategy const& choices) {
     validate(t);
     return detail::judged([&](judgement& out) { out = detail::judge_choices(t, choices); });
@@ -129,7 +155,11 @@ PARSEARCH_IO_INLINE judgement judge(instance const& i, std::istream& solution, s
     }
     auto const& n = std::get<network_instance>(i.of);
     auto const problem = n.problem();
-    return detail::judged([&](judgement& out) { detail::judge_plan(out, n, problem, read_plan_json(solution, name, problem)); });
+    graph_rewriter const rewriter(n.graph, n.rewritings);
+    return detail::judged([&](judgement& out) {
+        auto const said = detail::solution_from_json(json_document(solution, name), problem, rewriter);
+        detail::judge_plan(out, n, said.problem, said.of.plan);
+    });
 }
 
 PARSEARCH_IO_INLINE void write_choices_json(std::ostream& out, search::numbered_strategy const& choices) {
@@ -142,6 +172,18 @@ PARSEARCH_IO_INLINE search::numbered_strategy read_choices_json(std::istream& in
     search::numbered_strategy out;
     for (std::size_t i = 0, n = list.size(); i < n; ++i) out.push_back(list[i].integer<std::uint32_t>());
     return out;
+}
+
+PARSEARCH_IO_INLINE void write_rewritten_json(std::ostream& out, network_instance const& n, rewritten_plan const& plan) {
+    auto const problem = n.problem_of(n.graph_of(plan.choices));
+    write_json(out, ordered_json{{"format", rewritten_format},
+                                 {"version", rewritten_version},
+                                 {"rewritings", plan.choices},
+                                 {"plan", detail::plan_to_json(problem.graph(), problem.topology().size(), plan.plan)}});
+}
+
+PARSEARCH_IO_INLINE rewritten_plan read_rewritten_json(std::istream& in, std::string name, network_instance const& n) {
+    return detail::solution_from_json(json_document(in, std::move(name)), n.problem(), graph_rewriter(n.graph, n.rewritings)).of;
 }
 
 } // namespace parsearch::io

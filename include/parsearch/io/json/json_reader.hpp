@@ -162,6 +162,11 @@ class json_value {
     /// An object that begins {"format": `format`, "version": v} with v from 1 to `newest`; `known` are the members beside these two.
     [[nodiscard]] json_object document(std::string_view format, std::uint64_t newest, member_names known) const;
 
+    /// Whether it is a document that says that it is of `format`.
+    [[nodiscard]] bool is_of(std::string_view format) const {
+        return value_->is_object() && value_->contains("format") && value_->at("format") == format;
+    }
+
     /// The value in few words: a scalar as it is written, "an array of 3", "an object".
     [[nodiscard]] std::string summary() const {
         if (value_->is_array()) return text("an array of ", value_->size());
@@ -239,10 +244,7 @@ class json_document {
     [[nodiscard]] json_value root() const { return {*document_, document_->value, {}}; }
 
     /// Whether it says that it is of `format`.
-    [[nodiscard]] bool is_of(std::string_view format) const {
-        auto const& value = document_->value;
-        return value.is_object() && value.contains("format") && value.at("format") == format;
-    }
+    [[nodiscard]] bool is_of(std::string_view format) const { return root().is_of(format); }
 
     /// The root, checked to begin with `format` and a version: see `json_value::document`. Throws `invalid_input` on another format, an unknown
     /// version, an unknown member.
