@@ -21,8 +21,8 @@
 
 namespace bench {
 
-/// A plan of a network, or choices of tables.
-using solution = std::variant<ps::pipeline::pipeline_plan, ps::search::numbered_strategy>;
+/// A plan of a network, choices of tables, or choices of alternatives with a plan.
+using solution = std::variant<ps::pipeline::pipeline_plan, ps::search::numbered_strategy, ps::io::rewritten_plan>;
 
 /// What a search may take, and its seed.
 struct limits {
@@ -55,6 +55,7 @@ struct search_line {
     std::string name, what;
 };
 
+inline search_line const joint_line{"joint", "of rewritings: alternatives place by place, then the strategy of the best operators"};
 inline search_line const partition_line{"partition", "of plans: textbook plans, then the best of them improved step by step"};
 
 class arena {
@@ -80,10 +81,12 @@ class arena {
 [[nodiscard]] std::unique_ptr<arena> strategy_arena(made_instance const& made);
 [[nodiscard]] std::unique_ptr<arena> plan_arena(made_instance const& made);
 [[nodiscard]] std::unique_ptr<arena> table_arena(made_instance const& made);
+[[nodiscard]] std::unique_ptr<arena> rewriting_arena(made_instance const& made);
 
 [[nodiscard]] inline std::unique_ptr<arena> make_arena(made_instance const& made) {
     auto const* const n = std::get_if<ps::io::network_instance>(&made.instance.of);
     if (!n) return table_arena(made);
+    if (!n->rewritings.empty()) return rewriting_arena(made);
     return n->asks == ps::io::instance_question::plan ? plan_arena(made) : strategy_arena(made);
 }
 

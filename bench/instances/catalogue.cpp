@@ -20,6 +20,8 @@
 #include "../additive/mesh_tables.hpp"
 #include "../additive/rounded.hpp"
 #include "../additive/shard_bytes.hpp"
+#include "../unity_networks.hpp"
+#include "alternatives.hpp"
 #include "random_networks.hpp"
 
 namespace bench {
@@ -113,6 +115,22 @@ catalogued zoo(std::string name, std::string group, std::string model, Cluster m
 catalogued zoo(std::string name, std::string group, std::string model, char const* cluster_name, network_options const& options = {}) {
     return zoo(
         std::move(name), std::move(group), std::move(model), [cluster_name] { return preset(cluster_name); }, options);
+}
+
+/// A network of Unity on so many V100 of Summit, with what the library's rules make of it. Memory is left out, as in Unity's comparison: the tables
+/// of recommendation models fit nowhere under data parallelism.
+catalogued rewritten(std::string name, std::string model, std::uint32_t gpus) {
+    auto make = [=]() -> made_instance {
+        network_instance n{.graph = ps::graph::read_graph(unity_network(model, gpus)).graph, .cluster = ps::topology::summit(gpus / 6)};
+        n.options.simulation.memory = ps::sim::memory_policy::ignore;
+        n.rewritings = rewritings_of(n.problem());
+        return {.instance = {.name = name,
+                             .group = "rewriting",
+                             .description =
+                                 ps::text("Unity's ", model, " on ", gpus, " V100 of Summit, with alternatives in ", n.rewritings.size(), " places"),
+                             .of = std::move(n)}};
+    };
+    return {name, "rewriting", std::move(make)};
 }
 
 catalogued random(std::string group, random_network_options const& o, char const* cluster_name, network_options const& options = {}) {
@@ -229,6 +247,7 @@ constexpr std::array classes{
     instance_class{"clusters", "clusters that are mixed, slow, lopsided, or have little memory"},
     instance_class{"fabrics", "servers wired to each other, without switches"},
     instance_class{"random", "random networks of more and more layers and devices"},
+    instance_class{"rewriting", "Unity's networks, in which operators may be replaced by others that compute the same"},
 };
 
 std::vector<catalogued> all() {
@@ -355,6 +374,12 @@ std::vector<catalogued> all() {
     for (auto const& s : {size{8, "2x4xp100"}, size{16, "2x4xp100"}, size{16, "4x4xp100"}, size{32, "4x4xp100"}, size{32, "8x4xp100"},
                           size{64, "4x4xp100"}, size{64, "16x4xp100"}, size{128, "16x4xp100"}})
         for (std::uint64_t seed = 1; seed <= 2; ++seed) add(random("random", {.layers = s.layers, .batch = 128, .seed = seed}, s.cluster));
+
+    for (auto const& [name, model] : {six{"inception", "inception_v3"}, six{"resnext", "resnext50"}, six{"bert", "bert_large"}, six{"dlrm", "dlrm"},
+                                      six{"candle", "candle_uno"}, six{"xdl", "xdl"}, six{"mlp", "mlp"}})
+        add(rewritten(ps::text("unity-", name, "-6"), model, 6));
+    for (auto const& [name, model] : {six{"inception", "inception_v3"}, six{"candle", "candle_uno"}, six{"dlrm", "dlrm"}})
+        add(rewritten(ps::text("unity-", name, "-12"), model, 12));
     return out;
 }
 

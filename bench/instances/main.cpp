@@ -331,6 +331,7 @@ void improve_one(request const& asked, known_instances& known, catalogued const&
     for (auto const* const name : {"dominator_dp", "exact"})
         if (!of_plans) go(name, part, 1, true);
     for (std::uint64_t seed = 2; left() > 0 && !k.proved() && seed < 1000; ++seed) {
+        go("joint", part, seed, seed % 2 == 1);
         go("mcmc", part, seed, seed % 2 == 0);
         go("tempering", part, seed, true);
         go("partition", part, seed, true);

@@ -101,6 +101,7 @@ std::vector<search_line> all_search_lines() {
     std::vector<search_line> out;
     boost::hana::for_each(all_searches, [&](auto const& entry) { out.push_back({std::string(entry.name), std::string(entry.help)}); });
     out.push_back(partition_line);
+    out.push_back(joint_line);
     return out;
 }
 

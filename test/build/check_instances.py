@@ -301,6 +301,44 @@ class Comparison(unittest.TestCase):
         self.assertIn("must be \"parsearch.instance\"", self.call(self.path / "choices.json", lenet, program=JUDGE, code=2))
         self.call(program=JUDGE, code=2)
 
+    def test_operators_may_be_replaced(self):
+        costs = []
+        for name, asked in (("plain", ()), ("tabled", ("--kernels",))):
+            self.call("--instance", "unity-xdl-6", "--write", self.path / name, *asked)
+            file = self.path / name / "unity-xdl-6.json"
+            self.call("--instance", file, "--search", "joint", "--search", "greedy", "--seeds", 1, "--evaluations", 600, "--out", self.path / "made")
+            runs = json.loads((self.path / "made.json").read_text())["runs"]
+            costs.append({r["search"]: [p[2] for p in r["curve"]] for r in runs})
+        self.assertEqual(costs[0], costs[1])
+        self.assertLessEqual(costs[0]["joint"][-1], costs[0]["joint"][0])
+        self.assertEqual(set(costs[0]), {"joint", "greedy"})
+
+        # Each choice with all on one device, told without the library.
+        instance = json.loads(file.read_text())
+        places = instance["rewritings"]
+        inputs = {o["name"] for o in instance["graph"]["operators"] if o["work"] == "source"}
+
+        def judged(choices, code=0):
+            names = [o["name"] for o in instance["graph"]["operators"]]
+            for place, choice in zip(places, choices):
+                if choice > 0:
+                    names = [n for n in names if n not in place["replaces"]] + [o["name"] for o in place["by"][choice - 1]["operators"]]
+            plan = {"format": "parsearch.plan", "version": 1, "model": {"operators": len(names)}, "topology": {"devices": 6}, "micro_batches": 1,
+                    "order": "1f1b", "sharded_optimizer": False, "stages": [{"operators": [{"name": n, "start": 0} for n in names if n not in inputs]}]}
+            solution = self.write("solution.json", {"format": "parsearch.rewritten", "version": 1, "rewritings": choices, "plan": plan})
+            if code == 0 and not any(choices):
+                said = json.loads(self.call(file, self.write("plan.json", plan), "--json", program=JUDGE))
+                self.assertEqual(said, json.loads(self.call(file, solution, "--json", program=JUDGE)))
+            said = json.loads(self.call(file, solution, "--json", program=JUDGE, code=code))
+            return said["cost_ps"] if code == 0 else said["reason"]
+
+        plain = judged([0] * len(places))
+        for k in range(1, len(places[0]["by"]) + 1):
+            self.assertLess(judged([k] + [0] * (len(places) - 1)), plain)
+        self.assertIn(f"must have {len(places)} choices, one for each place", judged([0] * (len(places) + 1), code=1))
+        wrong = self.write("wrong.json", {**json.loads((self.path / "solution.json").read_text()), "rewritings": [99] * len(places)})
+        self.assertIn("rewritings[0] is 99: must be an integer from 0 to", self.call(file, wrong, program=JUDGE, code=1))
+
     def test_in_a_browser(self):
         if not CHROMIUM:
             self.skipTest("no browser is found")
