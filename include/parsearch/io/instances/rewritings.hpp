@@ -47,7 +47,9 @@ class graph_rewriter {
     /// operators fit each other is not looked at: `require_each`. Complexity: O(n log n) in the operators of all.
     graph_rewriter(graph::dense_graph const& g, std::vector<rewriting> const& places);
 
-    /// Throws `invalid_input` where an alternative, alone in its place, makes no operator graph. Complexity: that of a graph for each alternative.
+    /// Throws `invalid_input` where an alternative, alone in its place, makes no operator graph. Precondition: the graph is as `graph::read_graph`
+    /// makes it. Complexity: O(V + E) for each place, and for an alternative that of the graph of its operators; that of the whole graph where it
+    /// shares parameters, or reads what comes behind its place.
     void require_each() const;
 
     /// The operators of the graph in their order; where the first of those stood that are replaced, those of the alternative in theirs. What read a
@@ -76,6 +78,8 @@ class graph_rewriter {
     void require_names(std::map<std::string_view, std::uint32_t> const& numbers) const;
     void number(std::map<std::string_view, std::uint32_t> const& numbers);
     void require_results() const;
+    /// Throws where the operators of an alternative do not fit each other and what they read.
+    void require_fragment(std::size_t place, std::size_t number) const;
 
     graph::dense_graph const& graph_;
     std::vector<rewriting> const& places_;

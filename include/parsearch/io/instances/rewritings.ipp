@@ -204,15 +204,77 @@ PARSEARCH_IO_INLINE void graph_rewriter::require_results() const {
                                     read.second, " of ", in_quotes(graph_.names[read.first]), ", which ", in_quotes(reader), " reads");
 }
 
+PARSEARCH_IO_INLINE void graph_rewriter::require_fragment(std::size_t place, std::size_t number) const {
+    auto const& a = places_[place].by[number];
+    auto const& inputs = numbered_[place][number].inputs;
+    if (a.operators.empty()) return;
+    graph::dense_graph out;
+    std::map<std::uint32_t, std::uint32_t> outside; // operators of the graph as inputs
+    auto const begin = [&](std::string const& name, ops::operation operation) {
+        out.first_in.push_back(static_cast<std::uint32_t>(out.edges.size()));
+        out.names.push_back(name);
+        out.operations.push_back(std::move(operation));
+    };
+    for (auto const& list : inputs)
+        for (auto const& t : list)
+            if (!t.own && outside.emplace(t.op, out.names.size()).second) {
+                auto source = graph_.operations[t.op];
+                source.work = ops::work_class::source;
+                source.inputs.clear();
+                source.weights.clear();
+                begin(graph_.names[t.op], std::move(source));
+            }
+    auto const first = static_cast<std::uint32_t>(out.names.size());
+    for (std::uint32_t o = 0; o < a.operators.size(); ++o) {
+        begin(a.operators[o].name, a.operators[o].operation);
+        for (std::uint32_t i = 0; i < inputs[o].size(); ++i)
+            out.edges.push_back({inputs[o][i].own ? first + inputs[o][i].op : outside.at(inputs[o][i].op), inputs[o][i].slot, first + o, i});
+    }
+    out.first_in.push_back(static_cast<std::uint32_t>(out.edges.size()));
+    static_cast<void>(graph::read_graph(out));
+}
+
 PARSEARCH_IO_INLINE void graph_rewriter::require_each() const {
+    std::vector<std::uint32_t> position(graph_.size()), reached(graph_.size(), nowhere); // in the order; from which place
+    for (std::uint32_t n = 0; n < graph_.size(); ++n) position[graph_.order[n]] = n;
+    std::vector<std::uint32_t> open;
     auto choices = none();
-    for (std::size_t p = 0; p < places_.size(); ++p) {
-        for (std::uint32_t k = 1; k <= places_[p].by.size(); ++k) {
-            choices[p] = k;
+    for (std::uint32_t p = 0; p < places_.size(); ++p) {
+        std::uint32_t first = nowhere, last = 0; // what leads back to an alternative lies between these
+        for (std::uint32_t op = first_[p]; op < graph_.size(); ++op)
+            if (place_[op] == p) {
+                first = std::min(first, position[op]);
+                open.push_back(op);
+            }
+        auto const each_outside = [&](std::size_t k, auto const& f) {
+            for (auto const& list : numbered_[p][k].inputs)
+                for (auto const& t : list)
+                    if (!t.own) f(t.op);
+            for (auto const& [of, is] : numbered_[p][k].stands_for)
+                if (!is.own) f(is.op);
+        };
+        for (std::size_t k = 0; k < places_[p].by.size(); ++k) each_outside(k, [&](std::uint32_t op) { last = std::max(last, position[op]); });
+        if (last < first) open.clear();
+        while (!open.empty()) {
+            auto const op = open.back();
+            open.pop_back();
+            for (auto const e : graph_.out(op))
+                if (auto const next = graph_.edges[e].consumer; position[next] <= last && reached[next] != p) {
+                    reached[next] = p;
+                    open.push_back(next);
+                }
+        }
+        for (std::uint32_t k = 0; k < places_[p].by.size(); ++k) {
+            bool whole = false; // it is more than the fragment that has to fit
+            each_outside(k, [&](std::uint32_t op) { whole = whole || reached[op] == p; });
+            for (auto const& o : places_[p].by[k].operators)
+                for (auto const& w : o.operation.weights) whole = whole || !w.parameter.empty();
             try {
-                static_cast<void>((*this)(choices));
+                require_fragment(p, k);
+                choices[p] = k + 1;
+                if (whole) static_cast<void>((*this)(choices));
             } catch (invalid_input const& e) {
-                throw invalid_input(detail::alternative_path(p, k - 1), ": ", e.what());
+                throw invalid_input(detail::alternative_path(p, k), ": ", e.what());
             }
         }
         choices[p] = 0;
