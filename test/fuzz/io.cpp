@@ -118,7 +118,18 @@ reader instances(io::instance const& good) {
         written(good), [=](std::istream& in) { return written(io::read_instance_json(in, "fuzz")); },
         [](std::ostream& out, std::string const& all) { out << all; });
 }
-reader networks() { return instances({.name = "net", .of = io::network_instance{.graph = network(), .cluster = topology::p100_cluster(1)}}); }
+/// A network whose last operator may be replaced by one of another name, or by one of its own.
+reader networks() {
+    io::network_instance n{.graph = network(), .cluster = topology::p100_cluster(1)};
+    auto const last = n.graph.size() - 1;
+    auto const& name = n.graph.names[last];
+    io::named_operator other{"other", n.graph.operations[last], {}};
+    for (auto const& e : n.graph.in(last)) other.inputs.push_back({n.graph.names[e.producer], e.slot});
+    auto same = other;
+    same.name = name;
+    n.rewritings = {{{name}, {{{other}, {{{name}, {other.name}}}}, {{same}, {{{name}, {name}}}}}}};
+    return instances({.name = "net", .of = std::move(n)});
+}
 reader tables() {
     constexpr auto time = [](std::int64_t n) { return picoseconds{n}; };
     return instances(
