@@ -10,9 +10,11 @@
 #include <parsearch/pipeline/partition.hpp>
 #include <parsearch/pipeline/plans/plan_bound.hpp>
 #include <parsearch/pipeline/plans/plan_problem.hpp>
+#include <parsearch/space/textbook/data_parallel.hpp>
 
 #include "arena.hpp"
 #include "run_search.hpp"
+#include "two_level.hpp"
 
 namespace bench {
 namespace {
@@ -30,10 +32,13 @@ class plans final : public arena {
         (void)ps::pipeline::partition(problem_, {}, rng, {.evaluations = families}, keep);
         if (textbook_.empty()) throw ps::invalid_input("no textbook plan of the instance could be simulated");
         sort_by_cost(textbook_);
+        auto const& space = problem_.space();
+        data_parallel_ = {.how = ps::pipeline::unpipelined(problem_.graph()),
+                          .strategy = space.nearest(ps::space::data_parallel(problem_.graph(), problem_.topology().size(), space.options().uneven))};
     }
 
     [[nodiscard]] std::vector<search_line> searches() const override {
-        std::vector<search_line> out{partition_line};
+        std::vector<search_line> out{partition_line, alpa_line, galvatron_line};
         for (auto& line : lines_of<plan_problem, plan_decisions>(ps::io::searches)) out.push_back(std::move(line));
         return out;
     }
@@ -46,13 +51,17 @@ class plans final : public arena {
     }
     [[nodiscard]] solved run(std::string_view search, limits const& given, solution const* start) const override {
         auto const& textbook = std::get<pipeline_plan>(textbook_.front().of);
-        auto const* from = start ? &std::get<pipeline_plan>(*start) : &textbook;
+        bool const published = search == alpa_line.name || search == galvatron_line.name;
+        auto const* from = start ? &std::get<pipeline_plan>(*start) : published ? &data_parallel_ : &textbook;
         ps::parallelization const& problem = problem_;
-        if (search == "partition") {
-            auto made = run_recorded(ps::pipeline::partition, problem, *from, cost_of(judge(*from)), ps::pipeline::partition_options{}, given);
+        auto const of_plans = [&](auto const& searches) -> solved {
+            auto made = run_recorded(searches, problem, *from, cost_of(judge(*from)), ps::pipeline::partition_options{}, given);
             made.row.search = search;
             return {std::move(made.row), std::move(made.found.best)};
-        }
+        };
+        if (search == partition_line.name) return of_plans(ps::pipeline::partition);
+        if (search == alpa_line.name) return of_plans(alpa);
+        if (search == galvatron_line.name) return of_plans(galvatron);
         plan_decisions decisions;
         try {
             decisions = plans_.decisions(*from);
@@ -77,6 +86,7 @@ class plans final : public arena {
     ps::parallelization_of<std::uint32_t, std::uint32_t> problem_;
     plan_problem plans_;
     std::vector<textbook_solution> textbook_;
+    pipeline_plan data_parallel_; ///< whether it is feasible or not
 };
 
 } // namespace

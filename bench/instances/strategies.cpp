@@ -11,6 +11,7 @@
 
 #include "arena.hpp"
 #include "run_search.hpp"
+#include "two_level.hpp"
 
 namespace bench {
 namespace {
@@ -100,8 +101,7 @@ class strategies final : public arena {
 std::vector<search_line> all_search_lines() {
     std::vector<search_line> out;
     boost::hana::for_each(all_searches, [&](auto const& entry) { out.push_back({std::string(entry.name), std::string(entry.help)}); });
-    out.push_back(partition_line);
-    out.push_back(joint_line);
+    out.insert(out.end(), {partition_line, alpa_line, galvatron_line, joint_line});
     return out;
 }
 
