@@ -220,6 +220,24 @@ class Comparison(unittest.TestCase):
         self.assertIn("wishing", self.call("--instance", "lenet-4", "--search", "wishing", code=105))
         self.assertIn("neither a name", self.call("--instance", "no-such", code=1))
 
+    def test_published_searches_of_plans(self):
+        self.call("--instance", "mlp-8", "--write", self.path / "written")
+        file = self.write("plans.json", {**json.loads((self.path / "written" / "mlp-8.json").read_text()), "question": "plan"})
+        searches, made = ("alpa", "galvatron"), []
+        for n in (1, 2):
+            named = (x for s in searches for x in ("--search", s))
+            self.call("--instance", file, *named, "--seeds", 1, "--evaluations", 30, "--out", self.path / f"made{n}")
+            made.append(json.loads((self.path / f"made{n}.json").read_text())["runs"])
+        self.assertEqual([r["search"] for r in made[0]], [*searches])
+        self.assertEqual(*([[p[1:] for p in r["curve"]] for r in runs] for runs in made))  # nothing is drawn
+        for r in made[0]:
+            costs = [p[2] for p in r["curve"]]
+            self.assertNotIn(INFEASIBLE, costs)
+            self.assertEqual(costs, sorted(costs, reverse=True))
+            self.assertLess(costs[-1], costs[0], r["search"])  # data parallelism
+            self.assertLessEqual(r["evaluations"], 30)
+        self.assertIn("none of the searches named runs", self.call("--instance", "mlp-8", "--search", "alpa", "--out", self.path / "x", code=1))
+
     def test_another_program_takes_part(self):
         file = self.write("pair.json", TABLES)
         (self.path / "solver.py").write_text(SOLVER, encoding="utf-8")
