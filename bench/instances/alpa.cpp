@@ -151,6 +151,12 @@ class inner_level {
                         add(of[op], c);
                         add(more[op], c);
                     }
+            // In a group weights are split as far as they can be: costs know no memory, and splitting positions moves less.
+            for (std::size_t op = 0; op < g.size() && neighbours > 1; ++op) {
+                std::int64_t most = 0;
+                for (auto const& c : of[op]) most = std::max(most, weight_parts(g.operations[op], c));
+                std::erase_if(of[op], [&](auto const& c) { return weight_parts(g.operations[op], c) < most; });
+            }
             if ((neighbours <= per_node_ || out.empty()) && std::ranges::none_of(of, [](auto const& list) { return list.empty(); })) make(of);
         }
         for (std::size_t op = 0; op < g.size(); ++op)
@@ -159,6 +165,13 @@ class inner_level {
         return out;
     }
 
+    /// In how many parts the weights of an operator are; 1 where it has none.
+    [[nodiscard]] static std::int64_t weight_parts(ps::ops::operation const& op, configuration const& c) {
+        std::int64_t parts = 1;
+        for (std::uint32_t k = 0; k < op.dims.size() && !op.weights.empty(); ++k)
+            if (ps::ops::is_indexed_by(op.weights.front(), k)) parts *= c.degree[k];
+        return parts;
+    }
     /// Over how many groups samples are split.
     [[nodiscard]] static std::size_t groups_of(ps::ops::operation const& op, configuration const& c) {
         for (std::size_t k = 0; k < op.dims.size(); ++k)
