@@ -151,13 +151,17 @@ class inner_level {
                         add(of[op], c);
                         add(more[op], c);
                     }
-            // In a group weights are split as far as they can be: costs know no memory, and splitting positions moves less.
+            bool const smallest = out.empty(), whole = std::ranges::none_of(of, [](auto const& list) { return list.empty(); });
+            if (!whole || (neighbours > per_node_ && !smallest)) continue;
+            // In a group weights are split as far as they can be: costs know no memory, and splitting positions moves less. Where samples do not
+            // suffice for smaller groups, positions may be the better.
+            if (neighbours > 1 && smallest) make(of);
             for (std::size_t op = 0; op < g.size() && neighbours > 1; ++op) {
                 std::int64_t most = 0;
                 for (auto const& c : of[op]) most = std::max(most, weight_parts(g.operations[op], c));
                 std::erase_if(of[op], [&](auto const& c) { return weight_parts(g.operations[op], c) < most; });
             }
-            if ((neighbours <= per_node_ || out.empty()) && std::ranges::none_of(of, [](auto const& list) { return list.empty(); })) make(of);
+            make(of);
         }
         for (std::size_t op = 0; op < g.size(); ++op)
             for (auto const& c : more[op]) add(all[op], c);

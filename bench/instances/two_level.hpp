@@ -35,8 +35,8 @@ inline search_line const galvatron_line{"galvatron", "of plans: Galvatron's two 
 /// - Inside (section 4): the operators of a run of layers on a submesh take the configurations of least additive cost, found exactly
 ///   (`search::additive::minimise`): computation, resharding, and of what comes once (gradients, updates) the part of a micro-batch. Alpa tries
 ///   logical meshes, with samples on one of their axes. Here samples are split over D, D/2, D/4, ... groups of the D devices, none larger than a node
-///   where that can be, and among those of a group the weights as far as they can be, else what is left; and at last each operator takes any of at
-///   most 20 configurations.
+///   where that can be, and among those of a group the weights as far as they can be, in the smallest groups of several also freely; and at last each
+///   operator takes any of at most 20 configurations.
 /// - Outside (section 5.2): cuts of at most 16 layers into at most as many stages, each on 1, 2, 4, ... devices of a node or so many nodes, of least
 ///   sum of the stages' times + (micro-batches - 1) * the slowest: a dynamic program for each bound on the slowest, among the stages that fit with
 ///   what 1F1B keeps. Stages have at least half, and at most twice, the part of the work that they have of the devices. Of bounds closer than
