@@ -56,6 +56,7 @@ struct search_line {
 };
 
 inline search_line const joint_line{"joint", "of rewritings: alternatives place by place, then the strategy of the best operators"};
+inline search_line const plan_line{"plan", "of plans: partition, then portfolio from what it found, as the program plan does"};
 inline search_line const partition_line{"partition", "of plans: textbook plans, then the best of them improved step by step"};
 
 class arena {

@@ -334,7 +334,7 @@ void improve_one(request const& asked, known_instances& known, catalogued const&
         go("joint", part, seed, seed % 2 == 1);
         go("mcmc", part, seed, seed % 2 == 0);
         go("tempering", part, seed, true);
-        go("partition", part, seed, true);
+        go("plan", part, seed, seed % 2 == 1);
         go("greedy", part / 2, seed, true);
         go("portfolio", part, seed, seed % 2 == 1);
     }

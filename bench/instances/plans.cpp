@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include <parsearch/pipeline/partition.hpp>
 #include <parsearch/pipeline/plans/plan_bound.hpp>
 #include <parsearch/pipeline/plans/plan_problem.hpp>
+#include <parsearch/search/portfolio.hpp>
 #include <parsearch/space/textbook/data_parallel.hpp>
 
 #include "arena.hpp"
@@ -38,7 +40,7 @@ class plans final : public arena {
     }
 
     [[nodiscard]] std::vector<search_line> searches() const override {
-        std::vector<search_line> out{partition_line, alpa_line, galvatron_line};
+        std::vector<search_line> out{plan_line, partition_line, alpa_line, galvatron_line};
         for (auto& line : lines_of<plan_problem, plan_decisions>(ps::io::searches)) out.push_back(std::move(line));
         return out;
     }
@@ -59,6 +61,7 @@ class plans final : public arena {
             made.row.search = search;
             return {std::move(made.row), std::move(made.found.best)};
         };
+        if (search == plan_line.name) return one_after_the_other(given, start);
         if (search == partition_line.name) return of_plans(ps::pipeline::partition);
         if (search == alpa_line.name) return of_plans(alpa);
         if (search == galvatron_line.name) return of_plans(galvatron);
@@ -81,6 +84,41 @@ class plans final : public arena {
 
   private:
     static constexpr std::uint64_t families = 16;
+
+    /// As the program `plan` searches: `partition` with half of the budget, then `portfolio` from what that found, if its decisions can say it.
+    [[nodiscard]] solved one_after_the_other(limits const& given, solution const* start) const {
+        auto first = given;
+        if (given.seconds) first.seconds = *given.seconds / 2;
+        if (given.evaluations) first.evaluations = (*given.evaluations + 1) / 2;
+        auto made = run(partition_line.name, first, start);
+        auto& row = made.row;
+        row.search = plan_line.name;
+        auto rest = given;
+        if (given.seconds) rest.seconds = std::max(0.001, *given.seconds - row.seconds);
+        if (given.evaluations) rest.evaluations = *given.evaluations - std::min(*given.evaluations, row.evaluations);
+        if (rest.evaluations == std::uint64_t{0}) return made;
+        auto second = from_here(std::get<pipeline_plan>(made.best), row.cost(), rest);
+        if (!second) return made;
+        for (auto const& p : second->row.curve)
+            if (p.cost < row.cost()) row.curve.push_back({row.seconds + p.seconds, row.evaluations + p.evaluations, p.cost});
+        row.seconds += second->row.seconds;
+        row.evaluations += second->row.evaluations;
+        row.reason = second->row.reason;
+        return {std::move(row), std::move(second->best)};
+    }
+    /// `portfolio` over the decisions of plans, or of strategies where `from` is one that those do not know; nothing where it is neither.
+    [[nodiscard]] std::optional<solved> from_here(pipeline_plan const& from, std::int64_t cost, limits const& given) const {
+        try {
+            (void)plans_.decisions(from);
+            solution const start = from;
+            return run("portfolio", given, &start);
+        } catch (ps::invalid_input const&) {
+            if (!from.how.plain()) return {};
+        }
+        ps::parallelization const& problem = problem_;
+        auto made = run_recorded(ps::search::portfolio, problem, from.strategy, cost, ps::search::portfolio_options{}, given);
+        return solved{std::move(made.row), pipeline_plan{.how = from.how, .strategy = std::move(made.found.best)}};
+    }
 
     ps::io::network_instance of_;
     ps::parallelization_of<std::uint32_t, std::uint32_t> problem_;

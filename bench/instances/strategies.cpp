@@ -101,7 +101,7 @@ class strategies final : public arena {
 std::vector<search_line> all_search_lines() {
     std::vector<search_line> out;
     boost::hana::for_each(all_searches, [&](auto const& entry) { out.push_back({std::string(entry.name), std::string(entry.help)}); });
-    out.insert(out.end(), {partition_line, alpa_line, galvatron_line, joint_line});
+    out.insert(out.end(), {plan_line, partition_line, alpa_line, galvatron_line, joint_line});
     return out;
 }
 
