@@ -28,7 +28,6 @@
 #include "support/refusal.hpp"
 
 using namespace parsearch;
-using namespace parsearch::io;
 using nlohmann::json;
 
 namespace {
@@ -46,8 +45,8 @@ graph::dense_graph network() {
     return graph::read_graph(g).graph;
 }
 /// Four places. What stands there need not compute the same: who reads it cannot know.
-network_instance rewritable() {
-    network_instance n{.graph = network(), .cluster = topology::p100_cluster(1)};
+io::network_instance rewritable() {
+    io::network_instance n{.graph = network(), .cluster = topology::p100_cluster(1)};
     auto const op = [&](char const* name) { return n.graph.operations[support::op_named(n.graph, name)]; };
     auto fast = op("fc");
     fast.flops /= 2;
@@ -65,14 +64,14 @@ network_instance rewritable() {
          .by = {{.operators = {{"out", op("out"), {{"turned"}}}, {"turned", op("sum"), {{"v"}, {"u"}}}}, .results = {{{"out"}, {"out"}}}}}}};
     return n;
 }
-std::string written(network_instance const& n) {
+std::string written(io::network_instance const& n) {
     std::ostringstream out;
-    write_instance_json(out, {.of = n});
+    io::write_instance_json(out, {.of = n});
     return out.str();
 }
-network_instance read(std::string const& document) {
+io::network_instance read(std::string const& document) {
     std::istringstream in(document);
-    return std::get<network_instance>(read_instance_json(in, "i.json").of);
+    return std::get<io::network_instance>(io::read_instance_json(in, "i.json").of);
 }
 std::string refused(std::string const& document) {
     return support::refusal([&] { return read(document).graph.size(); });
@@ -86,16 +85,16 @@ std::string refused_with(std::function<void(json&)> const& change) {
 bool equal_graphs(graph::dense_graph const& a, graph::dense_graph const& b) {
     return a.names == b.names && a.operations == b.operations && a.edges == b.edges;
 }
-judgement judged(network_instance const& n, std::string const& document) {
+io::judgement judged(io::network_instance const& n, std::string const& document) {
     std::istringstream in(document);
-    return judge({.of = n}, in, "s.json");
+    return io::judge({.of = n}, in, "s.json");
 }
-std::string written(network_instance const& n, rewritten_plan const& plan) {
+std::string written(io::network_instance const& n, io::rewritten_plan const& plan) {
     std::ostringstream out;
-    write_rewritten_json(out, n, plan);
+    io::write_rewritten_json(out, n, plan);
     return out.str();
 }
-rewritten_plan data_parallel_plan(network_instance const& n, rewriting_choices choices) {
+io::rewritten_plan data_parallel_plan(io::network_instance const& n, io::rewriting_choices choices) {
     auto const g = n.graph_of(choices);
     return {std::move(choices), {.how = pipeline::unpipelined(g), .strategy = data_parallel(n.problem_of(g))}};
 }
@@ -103,10 +102,10 @@ rewritten_plan data_parallel_plan(network_instance const& n, rewriting_choices c
 
 TEST_CASE("rewritings: the graph of choices, by hand") {
     auto const n = rewritable();
-    graph_rewriter const rewriter(n.graph, n.rewritings);
+    io::graph_rewriter const rewriter(n.graph, n.rewritings);
     rewriter.require_each();
     CHECK(equal_graphs(rewriter(rewriter.none()), n.graph));
-    rewriting_choices choices{0, 0, 3, 0}; // the operator itself
+    io::rewriting_choices choices{0, 0, 3, 0}; // the operator itself
     CHECK(equal_graphs(rewriter(choices), n.graph));
 
     choices = {1, 0, 0, 0};
@@ -123,7 +122,7 @@ TEST_CASE("rewritings: the graph of choices, by hand") {
     choices = {0, 2, 2, 0}; // v is u, which is a half
     CHECK(rewriter(choices).edges == std::vector<graph::edge>{{0, 0, 1, 0}, {1, 0, 2, 0}, {2, 1, 3, 0}, {2, 1, 3, 1}, {3, 0, 4, 0}});
 
-    auto const said = [&](rewriting_choices const& c) { return support::refusal([&] { return rewriter(c).size(); }); };
+    auto const said = [&](io::rewriting_choices const& c) { return support::refusal([&] { return rewriter(c).size(); }); };
     CHECK(said({0, 1, 1, 0}).find("cycle in the operator graph: ") == 0);
     CHECK(said({0, 1, 2, 0}).find("cycle in the operator graph: ") == 0); // u2 reads v, which is u
     CHECK(said({0, 0, 0}) == "3 choices of alternatives: there are 4 places, must be one each");
@@ -131,7 +130,7 @@ TEST_CASE("rewritings: the graph of choices, by hand") {
 
     auto round = n; // each is the other
     round.rewritings[1].by[1].results[0].is = {"v"};
-    graph_rewriter const rounds(round.graph, round.rewritings);
+    io::graph_rewriter const rounds(round.graph, round.rewritings);
     rounds.require_each();
     choices = {0, 2, 2, 0};
     CHECK(support::refusal([&] { return rounds(choices).size(); }).find("stands for itself: these alternatives make a cycle") != std::string::npos);
@@ -151,27 +150,27 @@ TEST_CASE("rewritings: written and read again") {
     INFO("seed ", seed);
     std::mt19937_64 rng(seed);
     for (int round = 0; round < support::cases(30); ++round) {
-        network_instance r{.graph = graph::read_graph(support::random_network(rng, 6, 0)).graph, .cluster = topology::p100_cluster(1)};
+        io::network_instance r{.graph = graph::read_graph(support::random_network(rng, 6, 0)).graph, .cluster = topology::p100_cluster(1)};
         for (std::size_t op = 0; op < r.graph.size(); ++op) {
             auto const& operation = r.graph.operations[op];
             if (operation.work == ops::work_class::source || bernoulli(rng, 0.3)) continue;
-            named_operator other{text(r.graph.names[op], "'"), operation, {}};
+            io::named_operator other{text(r.graph.names[op], "'"), operation, {}};
             for (auto const& e : r.graph.in(op)) other.inputs.push_back({r.graph.names[e.producer], e.slot});
-            alternative a{{other}, {}};
+            io::alternative a{{other}, {}};
             for (std::uint32_t slot = 0; slot < operation.outputs.size(); ++slot)
                 a.results.push_back({{r.graph.names[op], slot}, {other.name, slot}});
             r.rewritings.push_back({{r.graph.names[op]}, {a}});
         }
         auto const same = read(written(r));
         CHECK(same.rewritings == r.rewritings);
-        rewriting_choices choices;
+        io::rewriting_choices choices;
         for (std::size_t p = 0; p < r.rewritings.size(); ++p) choices.push_back(static_cast<std::uint32_t>(uniform_index(rng, 2)));
         auto const g = same.graph_of(choices);
         CHECK(g.edges == r.graph.edges);
         CHECK(g.operations == r.graph.operations);
         auto const problem = r.problem();
         auto const strategy = support::random_strategy(rng, problem);
-        CHECK(judge(same, {choices, {.how = pipeline::unpipelined(g), .strategy = strategy}}).cost == problem.evaluator()(strategy));
+        CHECK(io::judge(same, {choices, {.how = pipeline::unpipelined(g), .strategy = strategy}}).cost == problem.evaluator()(strategy));
     }
 }
 
@@ -248,14 +247,14 @@ TEST_CASE("rewritings: what is refused, with its place") {
           "i.json: rewritings is an array of 4: must not be given where the question is not strategy");
     CHECK(refused_with([](json& d) { d["rewritings"] = 1; }) == "i.json: rewritings is 1: must be an array");
     auto n = rewritable();
-    n.asks = instance_question::plan;
+    n.asks = io::instance_question::plan;
     CHECK(support::refusal([&] { return written(n); }) == "rewritings is an array of 4: must not be given where the question is not strategy");
     n = rewritable();
     n.rewritings[0].replaces[0] = "q";
     CHECK(support::refusal([&] { return written(n); }) == "rewritings[0].replaces[0] is \"q\": must be the name of an operator of the graph");
     n = rewritable();
     n.graph.names[4] = "u";
-    CHECK(support::refusal([&] { return graph_rewriter(n.graph, n.rewritings).none(); }) ==
+    CHECK(support::refusal([&] { return io::graph_rewriter(n.graph, n.rewritings).none(); }) ==
           "two operators of the graph are called \"u\": names must differ where there are rewritings");
     n = rewritable();
     n.rewritings[0].by[0].operators[0].inputs.clear();
@@ -266,15 +265,15 @@ TEST_CASE("rewritings: solutions are judged") {
     auto const n = rewritable();
     auto const plain = data_parallel_plan(n, {0, 0, 0, 0});
     std::ostringstream out;
-    write_plan_json(out, n.problem(), plain.plan);
+    io::write_plan_json(out, n.problem(), plain.plan);
     auto const cost = judged(n, out.str()).cost;
     CHECK(cost > picoseconds{0});
-    CHECK(judge(n, plain).cost == cost);
-    CHECK(judge(n, plain.plan).cost == cost);
+    CHECK(io::judge(n, plain).cost == cost);
+    CHECK(io::judge(n, plain.plan).cost == cost);
     CHECK(judged(n, written(n, plain)).cost == cost);
 
     auto const better = data_parallel_plan(n, {1, 2, 3, 1});
-    auto const said = judge(n, better);
+    auto const said = io::judge(n, better);
     auto const problem = n.problem_of(n.graph_of(better.choices));
     CHECK(said.feasible());
     CHECK(said.cost == problem.evaluator()(better.plan.strategy));
@@ -284,10 +283,10 @@ TEST_CASE("rewritings: solutions are judged") {
     CHECK(support::json_schema("rewritten").complaint(document) == "");
     CHECK(judged(n, document).cost == said.cost);
     std::istringstream in(document), plan(out.str());
-    auto const again = read_rewritten_json(in, "s.json", n);
+    auto const again = io::read_rewritten_json(in, "s.json", n);
     CHECK(again.choices == better.choices);
     CHECK(again.plan.strategy == better.plan.strategy);
-    CHECK(read_rewritten_json(plan, "s.json", n).choices == plain.choices);
+    CHECK(io::read_rewritten_json(plan, "s.json", n).choices == plain.choices);
 
     auto const with = [&](std::function<void(json&)> const& change) {
         auto changed = json::parse(document);
@@ -306,13 +305,13 @@ TEST_CASE("rewritings: solutions are judged") {
     CHECK(with([](json& d) { d["format"] = "parsearch.choices"; }) == "s.json: format is \"parsearch.choices\": must be \"parsearch.plan\"");
     auto wrong = n;
     wrong.rewritings[0].replaces[0] = "q";
-    CHECK(support::refusal([&] { return judge(wrong, plain).cost.count(); }).find("rewritings[0].replaces[0]") == 0);
+    CHECK(support::refusal([&] { return io::judge(wrong, plain).cost.count(); }).find("rewritings[0].replaces[0]") == 0);
     auto few = plain;
     few.choices.pop_back();
-    CHECK(judge(n, few).reason == "3 choices of alternatives: there are 4 places, must be one each");
+    CHECK(io::judge(n, few).reason == "3 choices of alternatives: there are 4 places, must be one each");
     auto none = n; // an instance without places has the empty choice
     none.rewritings.clear();
-    CHECK(judge(none, {{}, plain.plan}).cost == cost);
+    CHECK(io::judge(none, {{}, plain.plan}).cost == cost);
 }
 
 TEST_CASE("rewritings: reader and schema know the same members; whatever a document holds, an instance or a refusal") {
