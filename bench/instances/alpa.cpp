@@ -1,6 +1,7 @@
 // Alpa's two levels: cuts into stages on submeshes, over operators of least additive cost.
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -252,8 +253,10 @@ class inner_level {
         }
         stage_run out;
         auto const found = [&](std::span<std::uint32_t const> choices) { out.choices.assign(choices.begin(), choices.end()); };
+        constexpr int most_asked = 1024; // some million operations each
+        int asked = 0;
         ps::search::additive::minimise<picoseconds>(
-            tables, table_bytes, found, [](auto const&) {}, [&](auto) { return search_->over(); });
+            tables, table_bytes, found, [](auto const&) {}, [&](auto) { return search_->over() || ++asked > most_asked; });
         if (out.choices.empty()) return {};
         for (std::size_t n = 0; n < numbers.size(); ++n) {
             auto const& e = tables.edges[n];
@@ -488,11 +491,12 @@ class alpa_search {
         std::vector<estimated_cuts> best(stages + 1);
         auto least = never;
         double last = 0;
-        for (auto const bound : bounds) {
+        for (auto here = bounds.begin(); here != bounds.end(); ++here) {
+            auto const bound = *here, larger = std::next(here) == bounds.end() ? never : *std::next(here);
             if (search_->over()) break;
             auto const total = static_cast<double>(bound) * micro_batches;
             if (least < never && total > likely * static_cast<double>(least)) break;
-            if (static_cast<double>(bound) < next_bound * last) continue;
+            if (static_cast<double>(larger) < next_bound * last) continue; // that one allows as much
             last = static_cast<double>(bound);
             std::ranges::fill(steps, step{});
             of(0, layers, 0).sum = 0;

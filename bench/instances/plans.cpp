@@ -96,7 +96,7 @@ class plans final : public arena {
         auto rest = given;
         if (given.seconds) rest.seconds = std::max(0.001, *given.seconds - row.seconds);
         if (given.evaluations) rest.evaluations = *given.evaluations - std::min(*given.evaluations, row.evaluations);
-        if (rest.evaluations == std::uint64_t{0}) return made;
+        if (rest.evaluations == std::uint64_t{0} || (given.seconds && row.seconds >= *given.seconds)) return made;
         auto second = from_here(std::get<pipeline_plan>(made.best), row.cost(), rest);
         if (!second) return made;
         for (auto const& p : second->row.curve)
@@ -108,13 +108,17 @@ class plans final : public arena {
     }
     /// `portfolio` over the decisions of plans, or of strategies where `from` is one that those do not know; nothing where it is neither.
     [[nodiscard]] std::optional<solved> from_here(pipeline_plan const& from, std::int64_t cost, limits const& given) const {
+        bool known = true;
         try {
             (void)plans_.decisions(from);
+        } catch (ps::invalid_input const&) {
+            known = false;
+        }
+        if (known) {
             solution const start = from;
             return run("portfolio", given, &start);
-        } catch (ps::invalid_input const&) {
-            if (!from.how.plain()) return {};
         }
+        if (!from.how.plain()) return {};
         ps::parallelization const& problem = problem_;
         auto made = run_recorded(ps::search::portfolio, problem, from.strategy, cost, ps::search::portfolio_options{}, given);
         return solved{std::move(made.row), pipeline_plan{.how = from.how, .strategy = std::move(made.found.best)}};

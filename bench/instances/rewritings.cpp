@@ -77,7 +77,7 @@ class descent {
                         auto choices = best.choices;
                         for (auto const p : group) choices[p] = k;
                         if (choices == best.choices) continue;
-                        auto next = priced(best, std::move(choices), b);
+                        auto next = priced(best, std::move(choices), b, share);
                         if (!(next.cost < best.cost)) continue;
                         best = std::move(next);
                         better = true;
@@ -96,11 +96,21 @@ class descent {
         return a.replaces.size() == b.replaces.size() && std::ranges::equal(a.by, b.by, same);
     }
 
+    /// Nothing where the choices make none: a cycle.
+    [[nodiscard]] std::optional<dense_graph> graph_of(rewriting_choices const& choices) const {
+        try {
+            return rewriter_(choices);
+        } catch (ps::invalid_input const&) {
+            return {};
+        }
+    }
     /// The graph of `choices` with the strategy of `from`: operators that are there keep theirs, new ones begin as those of their dims whose names
     /// begin like theirs, else with data parallelism; then each new one takes what is best for it.
-    [[nodiscard]] state priced(state const& from, rewriting_choices choices, budget& b) const {
+    [[nodiscard]] state priced(state const& from, rewriting_choices choices, budget& b, double share) const {
         auto const before = rewriter_(from.choices);
-        auto const problem = ps::with_graph(problem_, rewriter_(choices));
+        auto const graph = graph_of(choices);
+        if (!graph) return {std::move(choices), {}, ps::cost_traits<ps::picoseconds>::infinity()};
+        auto const problem = ps::with_graph(problem_, *graph);
         auto const& now = problem.graph();
         auto strategy = problem.space().nearest(ps::data_parallel(problem));
         std::vector<std::size_t> fresh;
@@ -123,7 +133,7 @@ class descent {
         std::uint64_t proposals = 0;
         for (auto const op : fresh)
             for (auto const& c : problem.space()[op]) {
-                if (proposals++ == most_proposals || b.spent() >= 1) return {std::move(choices), std::move(strategy), cost};
+                if (proposals++ == most_proposals || b.spent() >= share) return {std::move(choices), std::move(strategy), cost};
                 ++b.evaluations;
                 if (auto const other = cost_of.propose(op, c, cost); other && *other < cost) {
                     cost_of.commit();
@@ -207,6 +217,11 @@ class rewritings final : public arena {
                     out[p] = k;
                 }
             }
+            try {
+                (void)rewriter_(out);
+            } catch (ps::invalid_input const&) { // a cycle with those before
+                out[p] = 0;
+            }
         }
         return out;
     }
@@ -214,8 +229,11 @@ class rewritings final : public arena {
     [[nodiscard]] solved run_on(std::string_view search, rewriting_choices const& choices, limits const& given, pipeline_plan const* start) const {
         auto const from = start ? std::optional<solution>(*start) : std::nullopt;
         bool const original = choices == rewriter_.none();
+        auto const begin = clock::now();
         auto const other = original ? nullptr : of_choices(choices);
-        auto made = (original ? *original_ : *other).run(search, given, from ? &*from : nullptr);
+        auto left = given;
+        if (left.seconds) left.seconds = std::max(0.001, *left.seconds - std::chrono::duration<double>(clock::now() - begin).count());
+        auto made = (original ? *original_ : *other).run(search, left, from ? &*from : nullptr);
         made.row.bound.reset(); // of these operators alone
         made.best = rewritten_plan{choices, std::get<pipeline_plan>(std::move(made.best))};
         return made;
@@ -227,6 +245,7 @@ class rewritings final : public arena {
         auto cost = cost_of(judge(start));
         run_row row{.search = joint_line.name, .instance = {}, .seed = given.seed, .reason = {}, .curve = {{0, 1, cost}}};
         auto const part = [&](std::string_view search, double share) {
+            if (b.spent() >= share) return;
             auto const seconds = b.seconds();
             auto made = run_on(search, best.choices, b.until(share), &best.plan);
             for (auto const& p : made.row.curve)

@@ -261,14 +261,15 @@ std::optional<ps::picoseconds> bound_of(ps::parallelization const& problem, requ
                                tools::deadline const limit(stop, time);
                                return ps::search::root_bound<ps::space::flat_strategy>(problem.until(limit.token()));
                            }).value_or(std::nullopt);
-        if (!bound) return {};
         // Better from round to round: what there is after a part of the time will do.
         auto const weighed = unless_cut("a better lower bound", asked, made, stop, [&] {
-            auto const part = time ? std::optional(std::max<std::chrono::nanoseconds>(*time / 4, std::chrono::seconds{1})) : std::nullopt;
-            tools::deadline const limit(stop, part);
-            return ps::lagrangian_bound(problem.until(limit.token()), {.pairs = 1 << 19});
-        });
-        return std::max(*bound, weighed.value_or(ps::picoseconds::zero()));
+                                 auto const part =
+                                     time ? std::optional(std::max<std::chrono::nanoseconds>(*time / 4, std::chrono::seconds{1})) : std::nullopt;
+                                 tools::deadline const limit(stop, part);
+                                 return ps::lagrangian_bound(problem.until(limit.token()), {.pairs = 1 << 19});
+                             }).value_or(ps::picoseconds::zero());
+        if (!bound && weighed == ps::picoseconds::zero()) return {};
+        return std::max(bound.value_or(weighed), weighed);
     } catch (ps::invalid_input const&) {
         return {};
     }

@@ -61,6 +61,49 @@ TEST_CASE("lagrangian_bound: no strategy costs less, whatever is simulated") {
     CHECK(tightness / static_cast<double>(finite) > 0.5);
 }
 
+TEST_CASE("lagrangian_bound: resources work no less than is counted, and no path is longer than an iteration") {
+    std::mt19937_64 rng{20261201};
+    double path = 0, devices = 0;
+    std::size_t strategies = 0;
+    for (std::size_t problems = 0; problems < support::cases(std::size_t{1500}); ++problems) {
+        CAPTURE(problems);
+        auto options = support::random_options(rng);
+        options.transfers = static_cast<sim::transfer_model>(uniform_index(rng, 4));
+        options.segment = static_cast<byte_count>(1 + uniform_index(rng, 500));
+        auto const p = support::random_problem(
+            rng, options, {.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 4)), .operators = 10, .kinds = bernoulli(rng, 0.4)});
+        detail::lagrangian const tables(p, {});
+        REQUIRE(tables.known());
+        auto simulator = p.simulator();
+        for (int n = 0; n < 20; ++n) {
+            std::vector<std::uint32_t> numbers;
+            space::flat_strategy s;
+            for (std::size_t op = 0; op < p.size(); ++op) {
+                numbers.push_back(static_cast<std::uint32_t>(uniform_index(rng, p.space()[op].size())));
+                s.push_back(p.space()[op][numbers.back()]);
+            }
+            auto const makespan = static_cast<double>(simulator.simulate(s).count());
+            auto const takes = tables.takes(numbers);
+            std::vector<double> work(takes.size() - 1, 0), count(takes.size() - 1, 0);
+            auto const& tasks = simulator.tasks();
+            for (std::size_t t = 0; t < tasks.duration.size(); ++t)
+                if (tasks.resource[t] < tables.kinds().size()) work[tables.kinds()[tasks.resource[t]]] += static_cast<double>(tasks.duration[t]);
+            for (auto const kind : tables.kinds()) ++count[kind];
+            for (std::size_t k = 0; k < work.size(); ++k) REQUIRE(takes[k] <= work[k] / count[k] * (1 + 1e-12));
+            REQUIRE(takes.back() <= makespan);
+            if (makespan <= 0) continue;
+            path += takes.back() / makespan;
+            devices += work[0] > 0 ? takes[0] / (work[0] / count[0]) : 1;
+            ++strategies;
+        }
+    }
+    MESSAGE("seed 20261201: of " << strategies << " strategies the longest path is " << 100 * path / static_cast<double>(strategies)
+                                 << "% of the makespan, and " << 100 * devices / static_cast<double>(strategies)
+                                 << "% of the work of devices is counted");
+    CHECK(path / static_cast<double>(strategies) > 0.5);
+    CHECK(devices / static_cast<double>(strategies) > 0.8);
+}
+
 TEST_CASE("lagrangian_bound: below the optimum, and where it is near") {
     auto const part_of = [](auto const& network, std::uint32_t nodes) {
         auto const cluster = topology::p100_cluster(nodes);

@@ -29,89 +29,6 @@ inline constexpr std::int64_t whole_weight = std::int64_t{1} << 20;
     return amount / whole_weight * weight + amount % whole_weight * weight / whole_weight;
 }
 
-/// What the configurations at the ends of an edge make of it, by pair, those of the producer first.
-struct edge_terms {
-    std::vector<std::int64_t> there; ///< from the first end of a producer's shard to that of a consumer's; empty: some shard does not wait
-    std::vector<std::int64_t> back;  ///< the same of gradients, from the consumer's backward shards to the producer's
-    std::vector<std::int64_t> links; ///< work of the links of each kind
-};
-
-/// What the configurations of an operator make of it.
-struct operator_terms {
-    std::vector<std::int64_t> forward, backward; ///< of the fastest shard
-    std::vector<std::int64_t> tail;              ///< from the end of any backward shard to the makespan
-    std::vector<std::int64_t> work;              ///< of the resources of each kind, by configuration
-};
-
-/// Weights of an operator's or an edge's part in paths.
-struct operator_share {
-    std::int64_t begins = 0, turns = 0, ends = 0;
-};
-struct edge_share {
-    std::int64_t there = 0, back = 0;
-};
-
-/// See `lagrangian_bound`.
-class lagrangian {
-  public:
-    lagrangian(parallelization const& problem, lagrangian_options const& options)
-        : stop_(problem.stop()), work_(problem.workload()), options_(options), tables_(work_, problem.space(), limits()) {
-        if (!tables_.known()) return;
-        find_kinds();
-        add_operators();
-        add_edges(problem.space());
-    }
-
-    [[nodiscard]] picoseconds best();
-
-  private:
-    using strategy = std::vector<std::uint32_t>;
-    /// Longer amounts count as this, which keeps sums of them in 64 bits.
-    static constexpr std::int64_t most_amount = std::int64_t{1} << 48;
-    static constexpr std::uint32_t none = ~std::uint32_t{0};
-
-    [[nodiscard]] sim::table_limits limits() const { return {.pairs_per_edge = 1 << 16, .pairs = 0, .delays = 0, .stop = stop_}; }
-    [[nodiscard]] graph::dense_graph const& graph() const noexcept { return work_->graph; }
-    [[nodiscard]] bool is_source(std::size_t op) const noexcept { return graph().operations[op].work == ops::work_class::source; }
-    [[nodiscard]] bool returns(std::size_t op) const noexcept { return work_->options.training && graph().trains[op] && !is_source(op); }
-    [[nodiscard]] std::size_t choices(std::size_t op) const noexcept { return tables_.choices(op).size(); }
-    [[nodiscard]] std::size_t pair(graph::edge const& e, strategy const& s) const noexcept {
-        return s[e.producer] * choices(e.consumer) + s[e.consumer];
-    }
-
-    /// Devices of a kind, and links of equal rate and latency, get equal weights.
-    void find_kinds();
-    void add_operators();
-    void add_edges(space::strategy_space const& space);
-    [[nodiscard]] edge_terms terms_of(std::uint32_t e);
-
-    /// The weighted mean under each strategy, as a sum.
-    [[nodiscard]] search::additive::cost_tables<picoseconds> mean() const;
-    /// A strategy of the least mean, or nearly; raises the bound to what no strategy is below.
-    [[nodiscard]] strategy minimise();
-    /// Gives more weight to what takes longest under `s`. False where nothing does.
-    bool reweigh(strategy const& s, std::uint64_t round);
-    /// The longest path under `s` takes its part of the weight of paths; answers its length.
-    std::int64_t add_path(strategy const& s);
-
-    std::stop_token stop_;
-    std::shared_ptr<sim::workload const> work_;
-    lagrangian_options options_;
-    sim::choice_tables tables_;
-
-    std::vector<std::uint32_t> kind_; ///< of each resource: devices, then links
-    std::vector<std::int64_t> count_; ///< of the resources of each kind
-    std::vector<operator_terms> operators_;
-    std::vector<std::shared_ptr<edge_terms const>> edges_; ///< null: left out
-    std::vector<bool> moves_;                              ///< edges that are sure to move their own data
-
-    std::vector<double> mix_;           ///< of each kind, last of paths: the weights, which add up to 1
-    std::uint64_t paths_ = 0;           ///< of which there is the mean in
-    std::vector<operator_share> stops_; ///< of each operator
-    std::vector<edge_share> steps_;     ///< of each edge
-    std::int64_t bound_ = 0;
-};
-
 PARSEARCH_INLINE void lagrangian::find_kinds() {
     auto const& t = work_->topology;
     std::map<std::tuple<bool, std::uint32_t, double, std::int64_t>, std::uint32_t> numbers;
@@ -305,7 +222,7 @@ PARSEARCH_INLINE lagrangian::strategy lagrangian::minimise() {
     return found;
 }
 
-PARSEARCH_INLINE std::int64_t lagrangian::add_path(strategy const& s) {
+PARSEARCH_INLINE dependence_path lagrangian::longest_path(strategy const& s) const {
     auto const& g = graph();
     std::vector<std::int64_t> there(g.size(), 0), back(g.size(), 0); // first ends of shards
     std::vector<std::uint32_t> by(g.size(), none), back_by(g.size(), none);
@@ -342,7 +259,18 @@ PARSEARCH_INLINE std::int64_t lagrangian::add_path(strategy const& s) {
             returned = true;
         }
     }
-    if (last == none) return 0;
+    dependence_path out{.length = std::max<std::int64_t>(0, longest), .end = last, .returns = returned};
+    if (last == none) return out;
+    if (returned)
+        for (; back_by[last] != none; last = g.edges[back_by[last]].consumer) out.back.push_back(back_by[last]);
+    out.turn = last;
+    for (; by[last] != none; last = g.edges[by[last]].producer) out.there.push_back(by[last]);
+    out.begin = last;
+    return out;
+}
+
+PARSEARCH_INLINE void lagrangian::add(dependence_path const& p) {
+    if (p.end == none) return;
     // The mean of all paths, of which later ones count more. Rounded down, so that it is a part of a mean.
     auto const before = static_cast<std::int64_t>(paths_), all = before + 2;
     auto const fade = [&](std::int64_t& share) { share = paths_ == 0 ? 0 : share * before / all; };
@@ -352,35 +280,40 @@ PARSEARCH_INLINE std::int64_t lagrangian::add_path(strategy const& s) {
     for (auto& e : steps_)
         for (auto* const share : {&e.there, &e.back}) fade(*share);
     ++paths_;
-    if (returned) {
-        stops_[last].ends += mine;
-        for (; back_by[last] != none; last = g.edges[back_by[last]].consumer) steps_[back_by[last]].back += mine;
-        stops_[last].turns += mine;
-    }
-    for (; by[last] != none; last = g.edges[by[last]].producer) steps_[by[last]].there += mine;
-    stops_[last].begins += mine;
-    return longest;
+    stops_[p.begin].begins += mine;
+    for (auto const e : p.there) steps_[e].there += mine;
+    if (!p.returns) return;
+    stops_[p.turn].turns += mine;
+    for (auto const e : p.back) steps_[e].back += mine;
+    stops_[p.end].ends += mine;
+}
+
+PARSEARCH_INLINE std::vector<double> lagrangian::takes(strategy const& s) const {
+    auto const& g = graph();
+    auto const kinds = count_.size();
+    std::vector<double> out(kinds + 1, 0);
+    for (std::size_t op = 0; op < g.size(); ++op)
+        for (std::size_t k = 0; k < kinds; ++k) out[k] += static_cast<double>(operators_[op].work[s[op] * kinds + k]);
+    for (std::size_t e = 0; e < g.edges.size(); ++e)
+        if (edges_[e] && moves_[e])
+            for (std::size_t k = 0; k < kinds; ++k) out[k] += static_cast<double>(edges_[e]->links[pair(g.edges[e], s) * kinds + k]);
+    for (std::size_t k = 0; k < kinds; ++k) out[k] /= static_cast<double>(count_[k]);
+    out[kinds] = static_cast<double>(longest_path(s).length);
+    return out;
 }
 
 PARSEARCH_INLINE bool lagrangian::reweigh(strategy const& s, std::uint64_t round) {
-    auto const& g = graph();
-    auto const kinds = count_.size();
-    std::vector<double> takes(kinds + 1, 0); // each resource, and the longest path
-    for (std::size_t op = 0; op < g.size(); ++op)
-        for (std::size_t k = 0; k < kinds; ++k) takes[k] += static_cast<double>(operators_[op].work[s[op] * kinds + k]);
-    for (std::size_t e = 0; e < g.edges.size(); ++e)
-        if (edges_[e] && moves_[e])
-            for (std::size_t k = 0; k < kinds; ++k) takes[k] += static_cast<double>(edges_[e]->links[pair(g.edges[e], s) * kinds + k]);
-    for (std::size_t k = 0; k < kinds; ++k) takes[k] /= static_cast<double>(count_[k]);
-    takes[kinds] = static_cast<double>(add_path(s));
-    auto const most = *std::ranges::max_element(takes);
+    auto const longest = takes(s);
+    add(longest_path(s));
+    auto const most = *std::ranges::max_element(longest);
     if (most <= 0) return false;
     // Multiplicative weights (Arora, Hazan, Kale, Theory of Computing 8, 2012), with a step that falls as they prescribe.
     auto const step = 2 / std::sqrt(static_cast<double>(round + 4));
     constexpr double least_share = 1e-4;
     double sum = 0;
-    for (std::size_t k = 0; k <= kinds; ++k) {
-        mix_[k] = std::max(least_share, mix_[k] / (1 + step * (1 - takes[k] / most)));
+    for (std::size_t k = 0; k < mix_.size(); ++k) {
+        double const volatile fall = step * (1 - longest[k] / most); // no fused multiply-add
+        mix_[k] = std::max(least_share, mix_[k] / (1 + fall));
         sum += mix_[k];
     }
     for (auto& share : mix_) share /= sum;

@@ -258,7 +258,7 @@ TEST_CASE("rewritings: what is refused, with its place") {
           "two operators of the graph are called \"u\": names must differ where there are rewritings");
     n = rewritable();
     n.rewritings[0].by[0].operators[0].inputs.clear();
-    CHECK(support::refusal([&] { return written(n); }) == "operator \"fc.fast\" (linear): 0 inputs by name: it has 1");
+    CHECK(support::refusal([&] { return written(n); }) == "rewritings[0].by[0]: operator 'fc.fast' (linear): the graph gives it 0 inputs: it has 1");
 }
 
 TEST_CASE("rewritings: solutions are judged") {

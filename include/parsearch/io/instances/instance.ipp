@@ -43,7 +43,7 @@ PARSEARCH_IO_INLINE void add_network(ordered_json& root, network_instance const&
         throw invalid_input("rewritings is an array of ", n.rewritings.size(), ": ", only_of_a_strategy);
     root["graph"] = graph_to_json(n.graph);
     if (!n.rewritings.empty()) {
-        (void)graph_rewriter(n.graph, n.rewritings); // which checks them
+        graph_rewriter(n.graph, n.rewritings).require_each();
         root["rewritings"] = rewritings_to_json(n.rewritings);
     }
     root["topology"] = topology_writer(n.cluster).write();

@@ -237,15 +237,17 @@ PARSEARCH_IO_INLINE void graph_rewriter::require_fragment(std::size_t place, std
 PARSEARCH_IO_INLINE void graph_rewriter::require_each() const {
     std::vector<std::uint32_t> position(graph_.size()), reached(graph_.size(), nowhere); // in the order; from which place
     for (std::uint32_t n = 0; n < graph_.size(); ++n) position[graph_.order[n]] = n;
+    std::vector<std::vector<std::uint32_t>> members(places_.size());
+    for (std::uint32_t op = 0; op < graph_.size(); ++op)
+        if (place_[op] != nowhere) members[place_[op]].push_back(op);
     std::vector<std::uint32_t> open;
     auto choices = none();
     for (std::uint32_t p = 0; p < places_.size(); ++p) {
         std::uint32_t first = nowhere, last = 0; // what leads back to an alternative lies between these
-        for (std::uint32_t op = first_[p]; op < graph_.size(); ++op)
-            if (place_[op] == p) {
-                first = std::min(first, position[op]);
-                open.push_back(op);
-            }
+        for (auto const op : members[p]) {
+            first = std::min(first, position[op]);
+            open.push_back(op);
+        }
         auto const each_outside = [&](std::size_t k, auto const& f) {
             for (auto const& list : numbered_[p][k].inputs)
                 for (auto const& t : list)
@@ -299,10 +301,13 @@ PARSEARCH_IO_INLINE graph::dense_graph graph_rewriter::operator()(std::span<std:
             count += static_cast<std::uint32_t>(places_[p].by[choices[p] - 1].operators.size());
         }
     }
+    std::size_t most_steps = 0; // from one output that stands for another to the next: each at most once
+    for (std::size_t p = 0; p < choices.size(); ++p)
+        if (choices[p] > 0) most_steps += numbered_[p][choices[p] - 1].stands_for.size();
     // Where a tensor is made that is read at place `p`, or outside of all.
     auto const made = [&](output t, std::size_t p) {
         for (std::size_t steps = 0; !t.own && replaced(t.op); ++steps) {
-            if (steps > places_.size())
+            if (steps > most_steps)
                 throw invalid_input("output ", t.slot, " of ", in_quotes(graph_.names[t.op]), " stands for itself: these alternatives make a cycle");
             p = place_[t.op];
             t = numbered_[p][choices[p] - 1].stands_for.at({t.op, t.slot});
