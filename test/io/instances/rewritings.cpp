@@ -327,3 +327,20 @@ TEST_CASE("rewritings: reader and schema know the same members; whatever a docum
     CHECK(seen.read > 0);
     CHECK(seen.refused > support::cases(200U));
 }
+
+TEST_CASE("rewritings: what stands for an output may stand in a place that the chain passed before") {
+    graph::operator_graph made;
+    auto const x = made.input("x", {{8, 6}, ops::dtype::f32});
+    auto const a1 = made.add("a1", rectified, x), a2 = made.add("a2", rectified, x), b1 = made.add("b1", rectified, x),
+               b2 = made.add("b2", rectified, x), e = made.add("e", rectified, x);
+    auto const a = made.add("a", ops::add{}, a1, a2), b = made.add("b", ops::add{}, b1, b2);
+    made.add("out", ops::add{}, made.add("sum", ops::add{}, a, b), e);
+    auto const g = graph::read_graph(made).graph;
+    std::vector<io::rewriting> const places{{.replaces = {"a1", "a2"}, .by = {{.operators = {}, .results = {{{"a1"}, {"b1"}}, {{"a2"}, {"b2"}}}}}},
+                                            {.replaces = {"b1", "b2"}, .by = {{.operators = {}, .results = {{{"b1"}, {"a2"}}, {{"b2"}, {"e"}}}}}}};
+    io::graph_rewriter const rewriter(g, places);
+    auto const all = rewriter(io::rewriting_choices{1, 1});
+    CHECK(all.names == std::vector<std::string>{"x", "e", "a", "b", "sum", "out"});
+    for (auto const reader : {2U, 3U})
+        for (auto const& edge : all.in(reader)) CHECK(all.names[edge.producer] == "e");
+}
