@@ -93,14 +93,13 @@ class plans final : public arena {
         auto made = run(partition_line.name, first, start);
         auto& row = made.row;
         row.search = plan_line.name;
+        if ((given.seconds && row.seconds >= *given.seconds) || (given.evaluations && row.evaluations >= *given.evaluations)) return made;
         auto rest = given;
-        if (given.seconds) rest.seconds = std::max(0.001, *given.seconds - row.seconds);
-        if (given.evaluations) rest.evaluations = *given.evaluations - std::min(*given.evaluations, row.evaluations);
-        if (rest.evaluations == std::uint64_t{0} || (given.seconds && row.seconds >= *given.seconds)) return made;
+        if (given.seconds) rest.seconds = *given.seconds - row.seconds;
+        if (given.evaluations) rest.evaluations = *given.evaluations - row.evaluations;
         auto second = from_here(std::get<pipeline_plan>(made.best), row.cost(), rest);
         if (!second) return made;
-        for (auto const& p : second->row.curve)
-            if (p.cost < row.cost()) row.curve.push_back({row.seconds + p.seconds, row.evaluations + p.evaluations, p.cost});
+        add_curve(row, second->row, row.seconds, row.evaluations);
         row.seconds += second->row.seconds;
         row.evaluations += second->row.evaluations;
         row.reason = second->row.reason;

@@ -248,8 +248,7 @@ class rewritings final : public arena {
             if (b.spent() >= share) return;
             auto const seconds = b.seconds();
             auto made = run_on(search, best.choices, b.until(share), &best.plan);
-            for (auto const& p : made.row.curve)
-                if (p.cost < row.cost()) row.curve.push_back({seconds + p.seconds, b.evaluations + p.evaluations, p.cost});
+            add_curve(row, made.row, seconds, b.evaluations);
             b.evaluations += made.row.evaluations;
             if (made.row.cost() < cost) best = std::get<rewritten_plan>(std::move(made.best));
             cost = row.cost();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <random>
 #include <string>
@@ -30,6 +31,12 @@ struct curve_recorder {
         curve->push_back({std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), e.evaluation, e.cost.count()});
     }
 };
+
+/// Goes on with the curve of `row` by what is better in that of `later`, which began after so many seconds and evaluations.
+inline void add_curve(run_row& row, run_row const& later, double seconds, std::uint64_t evaluations) {
+    for (auto const& p : later.curve)
+        if (p.cost < row.cost()) row.curve.push_back({seconds + p.seconds, evaluations + p.evaluations, p.cost});
+}
 
 /// A search that ran: its answer, and its row without names.
 template <class S> struct searched {

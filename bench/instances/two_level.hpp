@@ -40,7 +40,7 @@ inline search_line const galvatron_line{"galvatron", "of plans: Galvatron's two 
 /// - Outside (section 5.2): cuts of at most 16 layers into at most as many stages, each on 1, 2, 4, ... devices of a node or so many nodes, of least
 ///   sum of the stages' times + (micro-batches - 1) * the slowest: a dynamic program for each bound on the slowest, among the stages that fit with
 ///   what 1F1B keeps. Stages have at least half, and at most twice, the part of the work that they have of the devices. Of bounds closer than
-///   2 % the first is tried.
+///   2 % the largest is tried, which allows as much.
 ///
 /// The best cuts for each number of micro-batches are simulated first, then the best of each number of stages, those that are estimated best first.
 /// Where the former do not fit, estimates of memory are raised and cuts found again. Not as published: of nodes there are powers of two; the

@@ -171,6 +171,21 @@ inline parsearch::sim::simulation_options random_options(std::mt19937_64& rng) {
     return o;
 }
 
+/// Ten operators on one to four devices, with any options, transfers, and amounts of memory.
+inline auto random_problem_of_any_kind(std::mt19937_64& rng) {
+    using namespace parsearch;
+    auto options = random_options(rng);
+    options.transfers = static_cast<sim::transfer_model>(uniform_index(rng, 4));
+    options.segment = static_cast<byte_count>(1 + uniform_index(rng, 500));
+    problem_shape shape{.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 4)), .operators = 10, .kinds = bernoulli(rng, 0.4)};
+    if (bernoulli(rng, 0.3)) {
+        options.memory = bernoulli(rng, 0.5) ? sim::memory_policy::reject : sim::memory_policy::penalise;
+        shape.memory = static_cast<byte_count>(500 + uniform_index(rng, 20'000));
+    }
+    auto const grain = std::int64_t{1} << (4 * uniform_index(rng, 3));
+    return random_problem(rng, options, shape, mixed_oracle{.grain = grain});
+}
+
 /// Samples over all devices, but for a share of `other` operators.
 template <class Problem> std::vector<parsearch::space::configuration> mostly_data_parallel(std::mt19937_64& rng, Problem const& p, double other) {
     auto s = parsearch::space::data_parallel(p.graph(), p.topology().size());

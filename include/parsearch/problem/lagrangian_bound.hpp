@@ -23,8 +23,8 @@ namespace parsearch {
 /// Options of `lagrangian_bound`.
 struct lagrangian_options {
     std::uint64_t rounds = 64; ///< in which weights are improved, at least 1; fewer once 16 have gained less than a thousandth
-    /// Pairs of configurations that are tabulated over all edges that differ, and an eighth of those over all edges. Edges beyond are left out: the
-    /// bound is weaker and still holds.
+    /// Pairs of configurations that are tabulated, over all edges that differ; over all edges there may be eight times as many. Edges beyond are left
+    /// out: the bound is weaker and still holds.
     std::uint64_t pairs = std::uint64_t{1} << 21;
 };
 
@@ -83,8 +83,10 @@ class lagrangian {
     [[nodiscard]] bool known() const noexcept { return tables_.known(); }
     /// The kind of each resource: of devices, then links.
     [[nodiscard]] std::vector<std::uint32_t> const& kinds() const noexcept { return kind_; }
-    /// What a resource of each kind works under `s` in the mean, in picoseconds, and last the longest path: none is above the makespan.
-    [[nodiscard]] std::vector<double> takes(strategy const& s) const;
+    /// The longest path under `s`.
+    [[nodiscard]] dependence_path longest_path(strategy const& s) const;
+    /// What a resource of each kind works under `s` in the mean, in picoseconds, and last the length of `longest`: none is above the makespan.
+    [[nodiscard]] std::vector<double> takes(strategy const& s, dependence_path const& longest) const;
 
   private:
     /// Longer amounts count as this, which keeps sums of them in 64 bits.
@@ -112,8 +114,6 @@ class lagrangian {
     [[nodiscard]] strategy minimise();
     /// Gives more weight to what takes longest under `s`. False where nothing does.
     bool reweigh(strategy const& s, std::uint64_t round);
-    /// The longest path under `s`.
-    [[nodiscard]] dependence_path longest_path(strategy const& s) const;
     /// It takes its part of the weight of paths.
     void add(dependence_path const& p);
 
@@ -147,12 +147,10 @@ class lagrangian {
 /// (Held, Karp, Math. Programming 1, 1971; Geoffrion, Math. Programming Study 2, 1974; the weights of paths are a mean of the longest ones found, as
 /// of Brown's fictitious play, 1951).
 ///
-/// - A path runs forward from operator to operator, turns at one, and runs back, each step as long as the fastest shard takes with the slowest
-/// message
-///   that it waits for, and ends with the synchronisation and update of a weight.
-/// - Work of a device: shards forward and backward, and updates of weights that one or two operators have (two where there are few configurations).
-/// Work of a link: messages, sums of partial
-///   results, and the synchronisation of weights that one operator has.
+/// - A path runs forward from operator to operator, turns at one, and runs back; it ends with the synchronisation and update of a weight. Each step
+///   is as long as the fastest shard takes with the slowest message that it waits for.
+/// - Work of a device: shards forward and backward, and updates of weights that one operator has, or two with few configurations.
+/// - Work of a link: messages, sums of partial results, and the synchronisation of weights that one operator has.
 /// - Memory, and the weights that more operators share, are left out. Holds for both disciplines, every movement and synchronisation.
 ///
 /// The same on every platform. Complexity: a plan for each pair of configurations of each edge that differs, and per round the minimisation of an

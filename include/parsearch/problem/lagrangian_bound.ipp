@@ -18,6 +18,7 @@
 #include <parsearch/search/additive/minimise.hpp>
 #include <parsearch/sim/bounds/choice_tables.hpp>
 #include <parsearch/sim/bounds/class_tables.hpp>
+#include <parsearch/sim/bounds/work_bound.hpp>
 
 namespace parsearch::detail {
 
@@ -130,16 +131,7 @@ PARSEARCH_INLINE edge_terms lagrangian::terms_of(std::uint32_t e) {
 
 PARSEARCH_INLINE void lagrangian::add_edges(space::strategy_space const& space) {
     auto const& g = graph();
-    // Operators that make equal terms, by the first of them.
-    std::vector<std::uint32_t> like(g.size()), firsts;
-    for (std::uint32_t op = 0; op < g.size(); ++op) {
-        auto const same = std::ranges::find_if(firsts, [&](auto other) {
-            return &space.of(other) == &space.of(op) && g.trains[other] == g.trains[op] && g.input_gradients(other) == g.input_gradients(op) &&
-                   g.operations[other] == g.operations[op];
-        });
-        like[op] = same == firsts.end() ? op : *same;
-        if (like[op] == op) firsts.push_back(op);
-    }
+    auto const like = sim::first_of_equal_work(g, space);
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>, std::shared_ptr<edge_terms const>> known;
     auto left = options_.pairs, in_all = options_.pairs > std::numeric_limits<std::uint64_t>::max() / 8 ? options_.pairs : 8 * options_.pairs;
     edges_.resize(g.edges.size());
@@ -288,7 +280,7 @@ PARSEARCH_INLINE void lagrangian::add(dependence_path const& p) {
     stops_[p.end].ends += mine;
 }
 
-PARSEARCH_INLINE std::vector<double> lagrangian::takes(strategy const& s) const {
+PARSEARCH_INLINE std::vector<double> lagrangian::takes(strategy const& s, dependence_path const& longest) const {
     auto const& g = graph();
     auto const kinds = count_.size();
     std::vector<double> out(kinds + 1, 0);
@@ -298,13 +290,14 @@ PARSEARCH_INLINE std::vector<double> lagrangian::takes(strategy const& s) const 
         if (edges_[e] && moves_[e])
             for (std::size_t k = 0; k < kinds; ++k) out[k] += static_cast<double>(edges_[e]->links[pair(g.edges[e], s) * kinds + k]);
     for (std::size_t k = 0; k < kinds; ++k) out[k] /= static_cast<double>(count_[k]);
-    out[kinds] = static_cast<double>(longest_path(s).length);
+    out[kinds] = static_cast<double>(longest.length);
     return out;
 }
 
 PARSEARCH_INLINE bool lagrangian::reweigh(strategy const& s, std::uint64_t round) {
-    auto const longest = takes(s);
-    add(longest_path(s));
+    auto const path = longest_path(s);
+    auto const longest = takes(s, path);
+    add(path);
     auto const most = *std::ranges::max_element(longest);
     if (most <= 0) return false;
     // Multiplicative weights (Arora, Hazan, Kale, Theory of Computing 8, 2012), with a step that falls as they prescribe.

@@ -98,16 +98,7 @@ TEST_CASE("no completion of a partial strategy costs less than its bound") {
     int problems = 0;
     for (; compared < support::cases(std::size_t{12'000}); ++problems) {
         CAPTURE(problems);
-        auto options = support::random_options(rng);
-        options.transfers = static_cast<sim::transfer_model>(uniform_index(rng, 4));
-        options.segment = static_cast<byte_count>(1 + uniform_index(rng, 500));
-        support::problem_shape shape{.devices = static_cast<std::uint32_t>(1 + uniform_index(rng, 4)), .operators = 10, .kinds = bernoulli(rng, 0.4)};
-        if (bernoulli(rng, 0.3)) {
-            options.memory = bernoulli(rng, 0.5) ? sim::memory_policy::reject : sim::memory_policy::penalise;
-            shape.memory = static_cast<byte_count>(500 + uniform_index(rng, 20'000));
-        }
-        auto const grain = std::int64_t{1} << (4 * uniform_index(rng, 3));
-        auto const p = support::random_problem(rng, options, shape, support::mixed_oracle{.grain = grain});
+        auto const p = support::random_problem_of_any_kind(rng);
         // Every third problem has edges and classes that are not tabulated.
         sim::table_limits const limits = bernoulli(rng, 0.3) ? sim::table_limits{.pairs_per_edge = 40, .pairs = 200} : sim::table_limits{};
         compared += check_bounds(rng, p, limits, tightness);

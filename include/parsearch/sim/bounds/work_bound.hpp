@@ -6,6 +6,7 @@
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/core/units.hpp>
+#include <parsearch/graph/dense_graph.hpp>
 #include <parsearch/ops/kit/samples.hpp>
 #include <parsearch/ops/operation.hpp>
 #include <parsearch/sim/task/planner.hpp>
@@ -18,6 +19,10 @@ namespace parsearch::sim {
 /// The time that operator `op` takes of all devices together under `c`, forward and backward, on the kind of device that is fastest. Throws what the
 /// oracle throws.
 [[nodiscard]] std::int64_t work_of(planner& p, std::uint32_t op, space::configuration const& c);
+
+/// Of each operator, the first that is priced and planned as it is: with its space, operation and gradients. Complexity: operators, times the
+/// different ones among those with their space.
+[[nodiscard]] std::vector<std::uint32_t> first_of_equal_work(graph::dense_graph const& g, space::strategy_space const& space);
 
 /// Of each operator, `work_of` in the combination of degrees of `space` in which it is least; 0 of graph inputs. Complexity: O(combinations of
 /// degrees of operators that differ * kinds of devices) calls of the oracle.
