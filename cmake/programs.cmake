@@ -24,13 +24,18 @@ function(parsearch_quick_to_compile target)
         "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized;--param=ggc-min-heapsize=500000>")
 endfunction()
 
-# parsearch::io with what is no template compiled once.
+# parsearch::io with what is no template compiled once; instances of the search apart, which few programs read.
 if(TARGET parsearch::io AND NOT PARSEARCH_TAKEN_FROM)
     file(GLOB io_compiled_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/io/*.cpp)
+    set(instances_source ${PROJECT_SOURCE_DIR}/src/io/instances.cpp)
+    list(REMOVE_ITEM io_compiled_sources ${instances_source})
     add_library(parsearch_io_compiled STATIC EXCLUDE_FROM_ALL ${io_compiled_sources})
     target_compile_definitions(parsearch_io_compiled PUBLIC PARSEARCH_IO_COMPILED)
     target_link_libraries(parsearch_io_compiled PUBLIC parsearch::compiled parsearch::io)
+    add_library(parsearch_instances_compiled STATIC EXCLUDE_FROM_ALL ${instances_source})
+    target_link_libraries(parsearch_instances_compiled PUBLIC parsearch_io_compiled)
     parsearch_quick_to_compile(parsearch_io_compiled)
+    parsearch_quick_to_compile(parsearch_instances_compiled)
 endif()
 
 # parsearch_program(<folder> <name> <source>...)

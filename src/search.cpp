@@ -19,6 +19,10 @@
 
 namespace parsearch::search::additive {
 
+template bool minimise(cost_tables<picoseconds> const&, double, std::function<void(std::span<std::uint32_t const>)> const&,
+                       std::function<void(picoseconds const&)> const&, std::function<bool(phase)> const&);
+template bool minimise(cost_tables<std::int64_t> const&, double, std::function<void(std::span<std::uint32_t const>)> const&,
+                       std::function<void(std::int64_t const&)> const&, std::function<bool(phase)> const&);
 template bool minimise_within(cost_tables<std::int64_t> const&, memory_limit const&, double, budget_calls const&);
 
 } // namespace parsearch::search::additive

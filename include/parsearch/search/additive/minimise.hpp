@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <parsearch/core/compiled.hpp>
+#include <parsearch/core/units.hpp>
 #include <parsearch/search/additive/cost_network.hpp>
 #include <parsearch/search/additive/dominance.hpp>
 #include <parsearch/search/additive/solver.hpp>
@@ -62,6 +63,13 @@ bool minimise(cost_tables<C> const& tables, double memory, std::function<void(st
         if (sums_fit_double(tables)) return detail::minimise_as<double, C>(tables, memory, found, bound, stop);
     return detail::minimise_as<widest_number<C>, C>(tables, memory, found, bound, stop);
 }
+
+#ifdef PARSEARCH_COMPILED
+extern template bool minimise(cost_tables<picoseconds> const&, double, std::function<void(std::span<std::uint32_t const>)> const&,
+                              std::function<void(picoseconds const&)> const&, std::function<bool(phase)> const&);
+extern template bool minimise(cost_tables<std::int64_t> const&, double, std::function<void(std::span<std::uint32_t const>)> const&,
+                              std::function<void(std::int64_t const&)> const&, std::function<bool(phase)> const&);
+#endif
 
 } // namespace parsearch::search::additive
 
