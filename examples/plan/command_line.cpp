@@ -191,7 +191,8 @@ void keep_operators(raw_command const& raw, request& asked, bool given) {
             if (why.empty() && !all->empty()) why = ps::text(name, " names the model's operators");
     }
     if (given && !why.empty()) throw ps::invalid_input("--rewriting is given, but ", why, ": leave one of them out");
-    if (why.empty() && !asked.exports.empty() && !given) why = "runtimes know the model's; --rewriting 0.05 for --export nevertheless";
+    if (why.empty() && (!asked.exports.empty() || !asked.runtime.empty()) && !given)
+        why = "runtimes know the model's; --rewriting 0.05 for --export nevertheless";
     if (why.empty()) return;
     asked.rewriting.reset();
     if (!obvious) asked.notes.push_back(ps::text("operators stay as they are, though others may be faster: ", why));
@@ -336,6 +337,10 @@ void add_general(CLI::App& app, raw_command& raw) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->type_name("NAME[=FILE]")
         ->group(output);
+    tools::add_text(app, "--for", search, "NAME",
+                    "finds the fastest plan that this runtime can say, and writes it as --export does: " + names_of_runtimes_with_words() +
+                        ". Of plans with micro-batches and stages; --search does nothing beside it",
+                    text(raw.asked.runtime), "none");
     tools::add_text(
         app, "--measures", output, "FILE",
         "writes the times of the model's operators at every split, as FlexNet (TopoOpt) reads measures; --profile reads them, too [no file]",
@@ -452,6 +457,11 @@ command read_command_line(int argc, char const* const* argv) {
         return {};
     }
     auto& asked = raw.asked;
+    if (!asked.runtime.empty()) {
+        require_runtime(asked.runtime);
+        auto const same = [&](std::string const& e) { return e.substr(0, e.find('=')) == asked.runtime; };
+        if (!asked.out.empty() && std::ranges::none_of(raw.exports, same)) raw.exports.push_back(asked.runtime);
+    }
     asked.exports = read_exports(raw.exports, asked.out);
     if (!raw.pipelines || asked.simulation.balanced) {
         if (!of_pipelines.empty())
@@ -488,6 +498,8 @@ command read_command_line(int argc, char const* const* argv) {
         asked.regular = m.regular ? std::optional(m.regular->share) : std::nullopt;
         asked.rewriting = m.rewriting && m.rewriting->first ? std::optional(m.rewriting->first->share) : std::nullopt;
         asked.replicas = m.replicas;
+        asked.runtime = m.runtime;
+        if (!asked.runtime.empty()) require_runtime(asked.runtime);
         require_fabric(asked);
         require_training(asked);
         return {.asked = asked};
@@ -547,6 +559,16 @@ command read_command_line(int argc, char const* const* argv) {
         if (app.count(name) > 0 && (raw.search == "joint" || raw.search == "none"))
             throw ps::invalid_input(name, " is given, but ",
                                     raw.search == "none" ? "nothing is searched" : "search joint makes other operators: say another --search");
+    if (!asked.runtime.empty()) {
+        std::string why;
+        if (raw.search == "none") why = raw.import.empty() ? "--search none evaluates one strategy" : "--import evaluates one plan";
+        else if (raw.search == "joint") why = "search joint makes other operators";
+        else if (!asked.pipelines) why = "plans with micro-batches and stages are left out";
+        else if (raw.fabric == "topoopt") why = "fabric topoopt is wired for a strategy of its own";
+        else if (asked.latency) why = "--latency-limit chooses the batch by another search";
+        else if (app.count("--rewriting") > 0 && asked.rewriting) why = "--rewriting makes other operators, which runtimes do not know";
+        if (!why.empty()) throw ps::invalid_input("--for ", asked.runtime, " is given, but ", why, ": leave one of them out");
+    }
     keep_operators(raw, asked, app.count("--rewriting") > 0);
     if (app.count("--regular") > 0 && raw.fabric == "topoopt")
         throw ps::invalid_input("--regular is given, but fabric topoopt is wired for a strategy that is found with it: say another --fabric");
@@ -555,7 +577,7 @@ command read_command_line(int argc, char const* const* argv) {
         asked.pipelines.reset(); // a strategy is evaluated, nothing is searched
         return {.asked = asked};
     }
-    if (asked.pipelines && asked.simulation.training && !asked.exports.empty() && !of_pipelines.contains("offload")) {
+    if (asked.pipelines && asked.simulation.training && (!asked.exports.empty() || !asked.runtime.empty()) && !of_pipelines.contains("offload")) {
         asked.pipelines->offload = false;
         asked.notes.emplace_back(
             "activations do not wait on hosts, which no runtime of --export knows: --space.offload true for --export nevertheless");
@@ -566,7 +588,7 @@ command read_command_line(int argc, char const* const* argv) {
     if (raw.evaluations && !raw.time_given) raw.time.reset();
     if (asked.pipelines) {
         asked.pipelines->evaluations = raw.evaluations;
-        if (raw.time) asked.pipelines->time = *raw.time / 2;
+        if (raw.time) asked.pipelines->time = asked.runtime.empty() ? *raw.time / 2 : *raw.time;
     }
     ps::io::visit_search(*asked.search, [&](auto const&, auto& options) {
         options.time = raw.time;

@@ -1,6 +1,7 @@
 #include "exports.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +9,8 @@
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/io/exports/runtimes.hpp>
+#include <parsearch/pipeline/micro_batch.hpp>
+#include <parsearch/pipeline/plans/one_replica.hpp>
 
 #include "flexnet_export.hpp"
 
@@ -36,6 +39,39 @@ std::vector<wanted_export> read_exports(std::vector<std::string> const& given, s
         out.push_back({name, file});
     }
     return out;
+}
+
+// Those that are told a plan by words of their own; the others take any.
+static constexpr std::array<std::string_view, 6> with_words{"jax", "megatron", "torchtitan", "pytorch", "deepspeed", "vllm"};
+
+std::string names_of_runtimes_with_words() {
+    std::string all;
+    for (auto const known : with_words) all += ps::text(all.empty() ? "" : ", ", known);
+    return all;
+}
+void require_runtime(std::string const& name) {
+    if (std::ranges::find(with_words, name) == with_words.end())
+        throw ps::invalid_input("--for is '", name, "': must be one of ", names_of_runtimes_with_words());
+}
+
+runtime_rules::runtime_rules(std::string const& runtime, ps::parallelization problem, std::optional<ps::parallelization> whole)
+    : runtime_(ps::io::find_runtime(runtime)), problem_(std::move(problem)), whole_(std::move(whole)) {}
+
+std::string runtime_rules::refusal(ps::pipeline::pipeline_plan const& plan) {
+    ++asked_;
+    auto const micro_batches = plan.how.micro_batches;
+    auto part = parts_.find(micro_batches);
+    if (part == parts_.end())
+        part = parts_.emplace(micro_batches, ps::pipeline::micro_batch_problem(whole_ ? *whole_ : problem_, micro_batches)).first;
+    auto const on_all = whole_ ? std::optional(ps::pipeline::on_all_replicas(*whole_, plan, problem_.options().replicas)) : std::nullopt;
+    auto const& of = part->second;
+    try {
+        (void)runtime_->files("-", {.graph = of.graph(), .topology = of.topology(), .plan = on_all ? *on_all : plan, .options = of.options()});
+        return {};
+    } catch (ps::invalid_input const& e) {
+        if (++refused_ == 1) first_refusal_ = e.what();
+        return e.what();
+    }
 }
 
 std::vector<ps::io::exported_file> export_plan(wanted_export const& wanted, request const& asked, inputs const& given, planned const& made,

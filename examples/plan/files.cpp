@@ -61,6 +61,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
     m.kernels = asked.kernels;
     m.space = asked.space;
     if (made.whole) m.replicas = made.problem.options().replicas;
+    m.runtime = asked.runtime;
     m.pin = asked.pin;
     m.forbid = asked.forbid;
     if (asked.regular && made.stats && !made.joint() && !made.wired)

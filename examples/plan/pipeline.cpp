@@ -17,6 +17,7 @@
 #include <parsearch/pipeline/plans/plan_bound.hpp>
 #include <parsearch/rewrite/joint/joint_pipeline.hpp>
 
+#include "exports.hpp"
 #include "planner.hpp"
 #include "progress.hpp"
 #include "search_plans.hpp"
@@ -309,6 +310,14 @@ template <class F> void unless_left_out(std::string_view what, planned& made, F 
     }
 }
 
+// Says how many plans the runtime cannot say, and throws invalid_input where the best is one of them: then there is no other.
+void require_sayable(runtime_rules& rules, std::string const& runtime, ps::pipeline::pipeline_plan const& best, planned& made) {
+    auto const asked = rules.asked(), refused = rules.refused();
+    auto const why = rules.first_refusal();
+    if (!rules.refusal(best).empty()) throw ps::invalid_input(runtime, " can say none of the ", asked, " plans tried; of the first: ", why);
+    if (refused > 0) made.notes.push_back(ps::text(runtime, " can not say ", refused, " of the ", asked, " plans tried; of the first: ", why));
+}
+
 } // namespace
 
 void search_pipelines(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made, std::stop_token const& stop) {
@@ -325,6 +334,13 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
         if (options.time)
             *options.time = std::max(*options.time - *options.time / (asked.out.empty() ? 10 : 5) - (std::chrono::steady_clock::now() - made.began),
                                      *options.time / 4);
+        std::optional<runtime_rules> sayable;
+        if (!asked.runtime.empty()) {
+            sayable.emplace(asked.runtime, made.problem, made.whole);
+            options.surcharge = [&](ps::pipeline::pipeline_plan const& plan, std::span<std::size_t const>) {
+                return sayable->refusal(plan).empty() ? ps::picoseconds{0} : ps::cost_traits<ps::picoseconds>::infinity();
+            };
+        }
         progress_display progress(asked.quiet, options.time, cheapest(made),
                                   data_parallel.figures.fits ? std::optional(data_parallel.figures.cost) : std::nullopt);
         auto const own = for_own_operators(asked, options);
@@ -335,7 +351,9 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
             partition(made.problem.until(limit.token()), made.start_pipeline.value_or(ps::pipeline::pipeline_plan{}), own, progress, shelf);
         made.pipelines =
             pipeline_search{.stats = best.stats, .reason = best.ended, .estimates = estimates, .cost = best.cost, .textbook = shelf.figures()};
+        if (sayable) require_sayable(*sayable, asked.runtime, best.best, made);
         made.pipeline = described(std::move(best.best), made.problem, given, baseline);
+        if (sayable) return;
         if (asked.rewriting && !stop.stop_requested()) {
             auto const began = std::chrono::steady_clock::now();
             made.tried_operators.emplace();
@@ -344,6 +362,7 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
         }
         go_on(asked, given, baseline, options, made, stop);
     });
+    if (!asked.runtime.empty() && !made.pipeline) throw ps::invalid_input("--for ", asked.runtime, ": ", made.left_out.back());
 }
 
 ps::picoseconds bound_of_plans(request const& asked, planned const& made, std::optional<std::chrono::nanoseconds> time, std::stop_token const& stop) {
@@ -353,6 +372,7 @@ ps::picoseconds bound_of_plans(request const& asked, planned const& made, std::o
 
 void choose_pipeline(request const& asked, inputs const& given, ps::picoseconds baseline, planned& made) {
     if (!made.pipelines) return;
+    if (!asked.runtime.empty()) return; // the strategy found is for comparison
     bool const joint = made.joint();
     if (made.pipeline && joint) made.pipeline->problem = made.rewritten->original;
     unless_left_out("pipelines", made, [&] {

@@ -226,6 +226,7 @@ ps::byte_count least_missing(ps::parallelization const& problem) {
 // costs more.
 bool may_find_better(request const& asked, planned const& made) {
     if (is_joint(asked) || !made.pipeline) return true;
+    if (!asked.runtime.empty()) return false;
     auto const& problem = made.problem;
     if (made.missing > 0 && made.pipeline->figures.fits && asked.simulation.memory != ps::sim::memory_policy::ignore) return false;
     return ps::sim::memory_cost(problem.options(), made.missing, problem.topology().size()) <= made.pipeline->figures.cost;
@@ -734,7 +735,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     } else if (asked.search && may_find_better(asked, made)) {
         search_from_start(rest, made, stop);
     } else {
-        if (asked.search)
+        if (asked.search && asked.runtime.empty())
             made.notes.push_back(
                 ps::text("without micro-batches or stages nothing fits: some device would miss ", tools::shown_memory(made.missing),
                          " at least, as all tensors need ",

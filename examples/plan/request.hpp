@@ -49,6 +49,7 @@ struct request {
     std::vector<std::string> pin{}, forbid{}; // OPERATOR=SPLIT: see `pin_operators`
     std::optional<double> regular = 0.05;     // how much less a plan must take that differs between blocks that repeat; nothing: it may differ
     std::optional<double> rewriting = 0.05;   // how much longer the model's operators may take than others that compute the same; nothing: they stay
+    std::string runtime{};                    // plans that it cannot say are no answer; empty: all are
     bool failures = false;                    // the plan is simulated after the failure of each wire of its fabric
     std::optional<ps::picoseconds> latency{}; // of inference: the batch is to be the one that serves most within it; nothing: the model's
     std::vector<std::string> compare{"all"};

@@ -572,7 +572,7 @@ class Plans(Folder):
         plan(*asked, "--out", self.path / "b")
         schema = json.loads((SCHEMAS / "run.schema.json").read_text(encoding="utf-8"))
 
-        left_out = {"run": {"pin", "forbid", "regular", "replicas", "failures"}, "run.rewriting": {"first"}}
+        left_out = {"run": {"pin", "forbid", "regular", "replicas", "failures", "runtime"}, "run.rewriting": {"first"}}
 
         def check(value, rule, place):
             rule = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else rule
@@ -682,6 +682,32 @@ class Exports(Folder):
         self.assertIn("chosen: tensor parallel 2", out)
         self.check_folder("a", FILES | {"megatron.flags"})
 
+    def test_what_a_runtime_can_say(self):
+        """--for finds other plans where the best one cannot be said, and never faster ones."""
+        asked = [*Pipeline.LARGE, "--rewriting", "none", "--space.offload", "false", "--quiet"]
+        plan(*asked, "--out", self.path / "a", pipelines=True)
+        free = self.load("a", "run.json")["pipelines"]["cost_ps"]
+        some_refused = False
+        for runtime, file in (("megatron", "megatron.flags"), ("deepspeed", "deepspeed.json"), ("jax", "jax.json")):
+            out, notes = plan(*(a for a in asked if a != "--quiet"), "--for", runtime, "--out", self.path / runtime, pipelines=True)
+            self.assertTrue((self.path / runtime / file).is_file(), notes)
+            run = self.load(runtime, "run.json")
+            self.assertEqual(run["runtime"], runtime)
+            self.assertGreaterEqual(run["pipelines"]["cost_ps"], free)
+            self.assertNotIn("found by", out)
+            if said := re.search(rf"{runtime} can not say (\d+) of the (\d+) plans tried; of the first: ", notes):
+                some_refused = True
+                self.assertLessEqual(int(said[2]), run["pipelines"]["evaluations"])
+                self.assertLess(int(said[1]), int(said[2]))
+            # The plan as it is can be exported, and is found again.
+            plan(*Pipeline.LARGE[:-2], "--import", self.path / runtime / "plan.json", "--quiet", "--export", runtime, "--out", self.path / "b", pipelines=True)
+            self.assertEqual((self.path / "b" / file).read_text(), (self.path / runtime / file).read_text())
+            out, notes = plan("--rerun", self.path / runtime / "run.json", "--out", self.path / "c")
+            self.assertIn("the rerun found the same", notes)
+        self.assertTrue(some_refused)
+        # Replicas alone.
+        self.assertEqual([s["tensor_parallel"] for s in self.load("deepspeed", "plan.json")["stages"]], [1])
+
     def test_chakra(self):
         """Traces of a plan with stages, of one split by samples and features, of sharded parameters: what they send is what the run tells."""
         COMPUTES, SENDS, RECEIVES, COLLECTIVE = 4, 5, 6, 7
@@ -732,6 +758,17 @@ class Exports(Folder):
                                 (["--export", "jax=plan.json", "--out", "a"], "the file is 'plan.json': another file of the plan has this name"),
                                 (["--export", "jax=x", "--export", "megatron=x", "--out", "a"], "another file of the plan has this name")):
             _, err = plan(*self.ASKED, *arguments, code=2, cwd=self.path)
+            self.assertIn(said, err)
+            self.assertEqual(list(self.path.iterdir()), [])
+        searched = self.ASKED[:4]
+        for arguments, said in ((["--for", "chakra"], "--for is 'chakra': must be one of jax, "),
+                                (["--for", "jax", "--search", "none"], "--for jax is given, but --search none evaluates one strategy"),
+                                (["--for", "jax", "--import", "plan.json"], "--for jax is given, but --import evaluates one plan"),
+                                (["--for", "jax", "--search", "joint"], "--for jax is given, but search joint makes other operators"),
+                                (["--for", "jax", "--space.pipelines", "false"], "but plans with micro-batches and stages are left out"),
+                                (["--for", "jax", "--rewriting", "0.05"], "but --rewriting makes other operators"),
+                                (["--for", "vllm", "--time", "1s"], "vllm can say none of the ")):
+            _, err = plan(*searched, *arguments, code=2, cwd=self.path, pipelines=True)
             self.assertIn(said, err)
             self.assertEqual(list(self.path.iterdir()), [])
 

@@ -81,9 +81,12 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(read(written(eager)).kernels == io::kernel_options{});
 
     CHECK(again.replicas == 1);
+    CHECK(again.runtime.empty());
     auto part = m;
     part.replicas = 8;
+    part.runtime = "megatron";
     CHECK(read(written(part)).replicas == 8);
+    CHECK(read(written(part)).runtime == "megatron");
     CHECK(written(read(written(part))) == written(part));
 
     CHECK(text.find("lower_bound_ps") == std::string::npos);

@@ -200,6 +200,7 @@ struct run_manifest {
     kernel_options kernels{};
     space::space_options space{};
     std::uint32_t replicas = 1;               ///< of a part of the cluster, of which one was planned
+    std::string runtime{};                    ///< the one that was to be able to say the plan; empty: none
     std::vector<std::string> pin{}, forbid{}; ///< OPERATOR=SPLIT: how operators were to be split, or not
     std::optional<run_regular> regular{};     ///< none: nothing was asked of blocks that repeat
     run_result result{};

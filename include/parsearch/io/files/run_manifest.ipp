@@ -73,6 +73,7 @@ PARSEARCH_IO_INLINE void write_run_manifest(std::ostream& out, run_manifest cons
     if (m.kernels != kernel_options{}) json["kernels"] = options_to_json(m.kernels);
     json["space"] = options_to_json(m.space);
     if (m.replicas > 1) json["replicas"] = m.replicas;
+    if (!m.runtime.empty()) json["runtime"] = m.runtime;
     if (!m.pin.empty()) json["pin"] = m.pin;
     if (!m.forbid.empty()) json["forbid"] = m.forbid;
     if (m.regular) json["regular"] = options_to_json(*m.regular);
@@ -100,7 +101,7 @@ PARSEARCH_IO_INLINE run_manifest read_run_manifest(json_document const& document
     auto const root = document.object(run_format, run_version,
                                       {"library",    "model",     "cluster",    "start",  "profile", "rules",    "seed",           "search",
                                        "simulation", "space",     "pin",        "forbid", "regular", "result",   "lower_bound_ps", "compute",
-                                       "rewriting",  "pipelines", "strategies", "files",  "kernels", "replicas", "failures"});
+                                       "rewriting",  "pipelines", "strategies", "files",  "kernels", "replicas", "failures",       "runtime"});
     run_manifest m;
     m.library = root.at("library").string();
     m.model = described_from_json<run_input>(root.at("model"));
@@ -122,6 +123,7 @@ PARSEARCH_IO_INLINE run_manifest read_run_manifest(json_document const& document
     if (auto const kernels = root.find("kernels")) set_options_from_json(m.kernels, *kernels);
     set_options_from_json(m.space, root.at("space"));
     if (auto const replicas = root.find("replicas")) m.replicas = replicas->integer<std::uint32_t>(2);
+    if (auto const runtime = root.find("runtime")) m.runtime = runtime->string();
     auto const read_list = [&](std::string_view name, std::vector<std::string>& to) {
         if (auto const list = root.find(name))
             for (std::size_t i = 0; i < list->size(); ++i) to.push_back((*list)[i].string());
