@@ -68,7 +68,7 @@ TEST_CASE("portfolio finds the optimum of small problems and ends by itself") {
         auto const best = least(x, problem.evaluator());
         for (bool const concurrent : {false, true}) {
             std::mt19937_64 rng{seed};
-            auto const found = search::portfolio(problem, toys::strategy(5, 0), rng, {.concurrent = concurrent});
+            auto const found = search::portfolio(problem, toys::strategy(5, 0), rng, {.patience = 4, .concurrent = concurrent});
             CHECK(found.cost == best);
             CHECK(problem.evaluator()(found.best) == best);
             CHECK(!found.lower_bound);
@@ -260,6 +260,18 @@ TEST_CASE("a portfolio asks surrogates for more candidates from round to round")
         CHECK(whole.cost == cut.cost);
         CHECK(whole.stats.trajectory == cut.stats.trajectory);
         CHECK(whole.best == cut.best);
+    }
+    // Where the others have priced enough before its turn it skips what it would have had in earlier ones.
+    search::portfolio_of const behind(search::member("random", search::random_search, search::random_options{}),
+                                      search::member("dp", search::dominator_dp, search::dominator_dp_options{.candidates = 12}));
+    for (bool const concurrent : {false, true}) {
+        asked.clear();
+        std::mt19937_64 one{1}, two{1};
+        (void)mine(problem, problem.all.first(), one, {.evaluations = 20'000, .slice = 4096, .concurrent = concurrent});
+        CHECK(asked == std::vector<std::uint64_t>{12, 64});
+        asked.clear();
+        (void)behind(problem, problem.all.first(), two, {.evaluations = 20'000, .slice = 4096, .concurrent = concurrent});
+        CHECK(asked == (concurrent ? std::vector<std::uint64_t>{12, 64} : std::vector<std::uint64_t>{64})); // at once: none has priced anything
     }
     // Who asks for as many from the beginning is not asked again.
     asked.clear();

@@ -232,11 +232,11 @@ class portfolio_threads {
 /// - A member has an engine of its own, seeded from `rng` in the order of the members. The result is the same for any number of threads; time
 ///   and a stop token end it anywhere, and then it is that of as many evaluations (where members run at once, what those behind the first
 ///   that was cut short did in this round is forgotten).
-/// - `dominator_dp` with few candidates, on a problem with a surrogate, is run again in each round with twice as many, up to those that it has by
-///   default; with c candidates of n operators not before n c^2 / 35 evaluations, which take at least as long.
+/// - `dominator_dp` with few candidates, on a problem with a surrogate, is run again in later rounds with twice as many, or more, up to those that it
+///   has by default; with c candidates of n operators not before n c^2 / 70 evaluations, which take about as long.
 /// - Where the problem has a `coarsening()` greedy visits groups of operators alone: in each of its turns anew from the start of the search, with as
 ///   many evaluations as that takes, and twice the candidates from turn to turn. Slices of those behind it are as long at least.
-///   Tempering begins at the start, too, so that not all depends on what greedy found first.
+///   `mcmc_anew` and tempering begin at the start, too, so that not all depends on what greedy found first.
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
 /// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
 ///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.
@@ -313,8 +313,8 @@ template <class... Ms> class portfolio_of {
 
       private:
         static constexpr auto most_slice = portfolio_options::most_slice;
-        /// Of a surrogate, in the time of an evaluation: 40 to 700 were measured, on 16 to 64 devices.
-        static constexpr double terms_per_evaluation = 35;
+        /// Of a surrogate, in the time of an evaluation: 27 to 700 were measured, on 8 to 64 devices.
+        static constexpr double terms_per_evaluation = 70;
 
         /// `runs`: of a slice each that come next.
         [[nodiscard]] std::optional<stop_reason> due(std::size_t runs = 1) {
@@ -341,6 +341,7 @@ template <class... Ms> class portfolio_of {
             members_.for_each([&](auto const& m, std::size_t n) {
                 if (n < next_ || reason || states_[n].rests() || waits(m, n) || (reason = due())) return;
                 next_ = n;
+                widen(m, n);
                 crew_.keep(now);
                 begin_turn(n);
                 if (kernel_.observer_ends()) {
@@ -359,6 +360,7 @@ template <class... Ms> class portfolio_of {
             std::size_t anew = 0;
             members_.for_each([&]<class M>(M const& m, std::size_t n) {
                 if (states_[n].rests() || waits(m, n)) return;
+                widen(m, n);
                 if (begins_anew<M, P>) ++anew;
                 else active.push_back(n);
             });
@@ -413,13 +415,23 @@ template <class... Ms> class portfolio_of {
         /// Whether a member with twice the candidates waits: until pricing has taken as long as its tables may, unless nobody else has a turn.
         /// Told by evaluations, not by the clock, so that a search that time ended is that of as many evaluations.
         template <class M> [[nodiscard]] bool waits(M const& m, std::size_t n) const {
-            if constexpr (widens<M, P, S>)
-                if (states_[n].turns > 0 && busy(n)) {
-                    auto const candidates = static_cast<double>(candidates_in(m, states_[n].turns));
-                    auto const terms = candidates * candidates * static_cast<double>(problem_.space().size());
-                    return static_cast<double>(kernel_.stats().evaluations) * terms_per_evaluation < terms;
-                }
+            if constexpr (widens<M, P, S>) return states_[n].turns > 0 && busy(n) && !may_have(candidates_in(m, states_[n].turns));
             return false;
+        }
+        /// Skips turns of such a member: the next one has as many candidates as it may.
+        template <class M> void widen(M const& m, std::size_t n) {
+            if constexpr (widens<M, P, S>) {
+                auto& turn = states_[n].turns;
+                for (auto now = candidates_in(m, turn); true; ++turn) {
+                    auto const next = candidates_in(m, turn + 1);
+                    if (next == now || !may_have(next)) return;
+                    now = next;
+                }
+            }
+        }
+        [[nodiscard]] bool may_have(std::uint64_t candidates) const {
+            auto const terms = static_cast<double>(candidates) * static_cast<double>(candidates) * static_cast<double>(problem_.space().size());
+            return static_cast<double>(kernel_.stats().evaluations) * terms_per_evaluation >= terms;
         }
 
         /// Whether any member has a turn to come, beside member number `but` and those that could begin anew for ever.
@@ -510,13 +522,21 @@ template <class... Ms> class portfolio_of {
     std::tuple<Ms...> members_;
 };
 
-/// `portfolio(problem, start, rng, options, observers...)`: greedy, mcmc, tempering, and where the problem allows it dominator_dp and, where
-/// there are at most 2^64 strategies, exact. mcmc goes back to its best every 100 proposals, whatever the length of its turn. See `portfolio_of`.
+/// `mcmc` of which a portfolio begins each turn at the start, not at the best.
+struct mcmc_anew_fn : mcmc_fn {
+    static constexpr search_traits traits{.draws_moves = true, .apart = true};
+};
+inline constexpr mcmc_anew_fn mcmc_anew{};
+
+/// `portfolio(problem, start, rng, options, observers...)`: greedy, mcmc from the start and mcmc from the best, tempering, and where the problem
+/// allows it dominator_dp and, where there are at most 2^64 strategies, exact. mcmc goes back to its best every 100 proposals, whatever the length of
+/// its turn. See `portfolio_of`.
 struct portfolio_fn {
     /// Its members, with `tempered` in the place of tempering.
     template <class Tempering> [[nodiscard]] static auto members_with(Tempering tempered) {
-        return portfolio_of(member("greedy", greedy, greedy_options{}), member("mcmc", mcmc, mcmc_options{.reset_interval = 100}),
-                            member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}), std::move(tempered),
+        return portfolio_of(member("greedy", greedy, greedy_options{}), member("mcmc_anew", mcmc_anew, mcmc_options{.reset_interval = 100}),
+                            member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}),
+                            member("mcmc", mcmc, mcmc_options{.reset_interval = 100}), std::move(tempered),
                             member("exact", exact, exact_options{.walk = 0, .sweeps = 0}));
     }
     [[nodiscard]] static auto members() { return members_with(member("tempering", tempering, tempering_options{})); }
