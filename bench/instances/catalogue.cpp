@@ -281,6 +281,9 @@ std::vector<catalogued> all() {
     for (auto const& [name, model] :
          {six{"alexnet-64", "alexnet,batch=1024"}, six{"rnnlm-64", "rnnlm,steps=20,batch=256"}, six{"nmt-64", "nmt,steps=20,batch=256"}})
         add(zoo(name, "flexflow", model, [] { return ethernet(16, 4, ps::topology::k80, 10); }));
+    for (auto const& [name, model] : {six{"alexnet-128", "alexnet,batch=2048"}, six{"rnnlm-128", "rnnlm,steps=20,batch=512"},
+                                      six{"rnntc-128", "rnntc,steps=20,batch=512"}, six{"nmt-128", "nmt,steps=20,batch=512"}})
+        add(zoo(name, "flexflow", model, [] { return ethernet(32, 4, ps::topology::k80, 10); }));
 
     add(generated("inception-tables", inception_like, 120, 4, 20, 1));
     add(generated("transformer-tables", transformer_like, 120, 4, 20, 2));
@@ -372,7 +375,8 @@ std::vector<catalogued> all() {
         char const* cluster;
     };
     for (auto const& s : {size{8, "2x4xp100"}, size{16, "2x4xp100"}, size{16, "4x4xp100"}, size{32, "4x4xp100"}, size{32, "8x4xp100"},
-                          size{64, "4x4xp100"}, size{64, "16x4xp100"}, size{128, "16x4xp100"}})
+                          size{64, "4x4xp100"}, size{64, "16x4xp100"}, size{128, "16x4xp100"}, size{32, "32x4xp100"}, size{64, "32x4xp100"},
+                          size{128, "32x4xp100"}, size{256, "32x4xp100"}})
         for (std::uint64_t seed = 1; seed <= 2; ++seed) add(random("random", {.layers = s.layers, .batch = 128, .seed = seed}, s.cluster));
 
     for (auto const& [name, model] : {six{"inception", "inception_v3"}, six{"resnext", "resnext50"}, six{"bert", "bert_large"}, six{"dlrm", "dlrm"},
