@@ -1,4 +1,6 @@
 #include <parsearch/fabric/cooptimize/joint_mcmc.ipp>
+#include <parsearch/fabric/cooptimize/phased_simulator.ipp>
+#include <parsearch/fabric/cooptimize/phased_wiring.ipp>
 #include <parsearch/fabric/cooptimize/usual_starts.ipp>
 #include <parsearch/fabric/network/disjoint_rings.ipp>
 #include <parsearch/fabric/network/fat_tree_network.ipp>

@@ -63,6 +63,8 @@ class fabric_problem {
     [[nodiscard]] std::uint32_t servers() const noexcept { return servers_; }
     /// Devices of its problems: servers times GPUs, or servers where their GPUs are merged, but for those that are left out.
     [[nodiscard]] std::uint32_t devices() const noexcept { return static_cast<std::uint32_t>(server_of_.size()); }
+    /// The server of each device.
+    [[nodiscard]] std::vector<std::uint32_t> const& server_of() const noexcept { return server_of_; }
     [[nodiscard]] fabric_options const& options() const noexcept { return options_; }
 
     /// The problem on network `n`. Throws `invalid_input` where `n` has another number of servers, and as `server_cluster` and `make_problem` do.
