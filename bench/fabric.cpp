@@ -4,6 +4,7 @@
 // moves. Prints a table, and how fast fabrics are found; writes the rows as JSON and a page.
 //
 //   fabric [--full] [--models NAME...] [--servers N...] [--degrees D...] [--rates B...] [--render FILE] ...     (see --help)
+//   fabric --delays US... [--models NAME...] ...   with servers that are rewired within the iteration, where that takes so long
 //   fabric --jobs NAME... [--servers N...] ...     these on equal parts of the servers: each with a fabric of its own, or all on a shared fat tree
 
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "fabric/measure.hpp"
 #include "fabric/page.hpp"
 #include "fabric/print.hpp"
+#include "fabric/rewiring.hpp"
 #include "guarded.hpp"
 #include "write_file.hpp"
 
@@ -35,7 +37,7 @@ namespace {
 struct request {
     std::vector<std::string> models, jobs;
     std::vector<std::uint32_t> servers{16}, degrees{4, 8};
-    std::vector<double> rates{10, 25, 40, 100, 200};
+    std::vector<double> rates{10, 25, 40, 100, 200}, delays;
     effort much{.evaluations = 5000, .rounds = 5, .seed = 1};
     std::uint64_t threads = 0, proposals = 10'000;
     bool full = false;
@@ -108,6 +110,21 @@ void run_jobs(request const& asked) {
     fmt::print("\nwrote {}.json\n", asked.out);
 }
 
+void run_rewiring(request const& asked) {
+    comparison made{.much = asked.much};
+    for (auto const servers : asked.servers)
+        for (auto const& model : workloads()) {
+            if (std::find(asked.models.begin(), asked.models.end(), model.name) == asked.models.end()) continue;
+            for (auto const degree : asked.degrees)
+                for (auto const gbps : asked.rates) {
+                    made.rows.push_back(measure_rewiring({model, servers, degree, gbps, {}}, asked.delays, asked.much));
+                    print_rewiring(made.rows.back());
+                    write_rows(asked.out + ".json", json_of(made));
+                }
+        }
+    fmt::print("\nwrote {}.json\n", asked.out);
+}
+
 void run_comparison(request const& asked) {
     comparison made{.much = asked.much};
     auto const threads = ps::search::threads_of(asked.threads);
@@ -133,6 +150,8 @@ int run(int argc, char** argv) {
     app.add_option("--servers", asked.servers, "numbers of servers of four GPUs")->capture_default_str()->check(CLI::Range(3, 1024));
     app.add_option("--degrees", asked.degrees, "interfaces of each server")->capture_default_str()->check(CLI::Range(2, 64));
     app.add_option("--rates", asked.rates, "of an interface, Gb/s")->capture_default_str()->check(CLI::Range(10.0, 200.0));
+    app.add_option("--delays", asked.delays, "microseconds of a rewiring within the iteration: found fabrics alone, and what rewiring them gains")
+        ->check(CLI::Range(0.0, 1e9));
     app.add_option("--evaluations", asked.much.evaluations, "of each search, for a found fabric of all rounds together")
         ->capture_default_str()
         ->check(CLI::Range(1, 1'000'000'000));
@@ -157,6 +176,10 @@ int run(int argc, char** argv) {
 
     if (!asked.jobs.empty()) {
         run_jobs(asked);
+        return 0;
+    }
+    if (!asked.delays.empty()) {
+        run_rewiring(asked);
         return 0;
     }
     if (asked.render.empty()) {

@@ -238,6 +238,26 @@ def fabric_jobs(made):
     )
 
 
+def fabric_rewiring(made):
+    def rewired(number):
+        def cell(row):
+            w = row["rewired"][number]
+            return three(w["iteration_ms"]) + (f" ({w['rewirings']})" if w["rewirings"] else "")
+
+        return cell
+
+    delays = [w["delay_us"] for w in made["rows"][0]["rewired"]]
+    return table(
+        [
+            ("model", lambda row: row["model"]),
+            ("d", lambda row: row["degree"]),
+            ("one wiring", lambda row: three(row["iteration_ms"])),
+            *((f"{delay:g} us", rewired(number)) for number, delay in enumerate(delays)),
+        ],
+        made["rows"],
+    )
+
+
 def textbook(rows):
     def seconds(key):
         return lambda row: "-" if row[key] is None else f"{row[key]:.4g}"
@@ -327,5 +347,5 @@ def searches_compared(made):
     return table(columns, made["strategies"], right=[head for head, _ in columns[1:]])
 
 
-VIEWS = {view.__name__: view for view in (cpu, fabric, fabric_jobs, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, published,
+VIEWS = {view.__name__: view for view in (cpu, fabric, fabric_jobs, fabric_rewiring, fabric_speedups, joint, machine_mapping, optimal, pipeline, profile, published,
                                           ranks, search_time, searches_compared, simulation, textbook)}

@@ -242,8 +242,8 @@ void add_general(CLI::App& app, raw_command& raw) {
         text(raw.asked.profile), "none");
     tools::add_text(app, "--rerun", input, "FILE",
                     "repeats the run whose run.json this is and tells whether the result is the same; of the other options "
-                    "only --out, --export, --measures, --diff, --explain, --failures, --quiet, --memory and, where the files have moved, --model, "
-                    "--cluster, --profile and --rules go with it",
+                    "only --out, --export, --measures, --diff, --explain, --failures, --reconfiguration, --quiet, --memory and, where the files have "
+                    "moved, --model, --cluster, --profile and --rules go with it",
                     text(raw.rerun));
     tools::add_text(app, "-s,--search", search, "NAME", "how to search: " + ps::io::search_names() + ", or none to evaluate the start",
                     text(raw.search), "portfolio");
@@ -352,6 +352,14 @@ void add_general(CLI::App& app, raw_command& raw) {
                  "of a fabric: how much longer the plan takes when any one wire has failed, and whether servers are cut off then, as far as it is "
                  "known after --time")
         ->group(output);
+    tools::add_text(app, "--reconfiguration", output, "TIME",
+                    "of a fabric without switches: how long the plan takes where servers are rewired during the iteration, and a rewiring takes "
+                    "this, such as 10us [servers stay as they are wired]",
+                    [&raw](std::string const& s) {
+                        std::chrono::nanoseconds time{};
+                        ps::io::read_option(s, "reconfiguration", "command line", time);
+                        raw.asked.reconfiguration = time;
+                    });
     app.add_flag("-q,--quiet", raw.asked.quiet, "the table only: no progress, notes or operators")->group(output);
     tools::add_text(app, "--list", other, "WHAT",
                     "lists models, clusters, fabrics, searches or experts, or the options of one model, fabric or search, and ends", text(raw.list));
@@ -397,10 +405,13 @@ std::string fabric_cluster(raw_command const& raw) {
     return to_string(out);
 }
 
-// Throws invalid_input where wires of no fabric are to fail.
+// Throws invalid_input where wires of no fabric are to fail, or it is to be rewired.
 void require_fabric(request const& asked) {
-    if (asked.failures && !asked.cluster.starts_with(ps::io::fabric_prefix))
+    bool const fabric = asked.cluster.starts_with(ps::io::fabric_prefix);
+    if (asked.failures && !fabric)
         throw ps::invalid_input("--failures is given, but cluster ", asked.cluster, " is no fabric, whose wires may fail: say --fabric");
+    if (asked.reconfiguration && !fabric)
+        throw ps::invalid_input("--reconfiguration is given, but cluster ", asked.cluster, " is no fabric, which is wired: say --fabric");
 }
 
 // Throws invalid_input where passes that nobody plans are to be timed.
@@ -475,8 +486,8 @@ command read_command_line(int argc, char const* const* argv) {
         asked.model += ",constants=" + raw.constants;
     }
     if (!raw.rerun.empty()) {
-        static std::set<std::string> const allowed{"rerun",   "out",     "export", "measures", "quiet",   "memory",  "model",
-                                                   "cluster", "profile", "rules",  "diff",     "explain", "failures"};
+        static std::set<std::string> const allowed{"rerun",   "out",     "export", "measures", "quiet",   "memory",   "model",
+                                                   "cluster", "profile", "rules",  "diff",     "explain", "failures", "reconfiguration"};
         for (auto const* const option : app.get_options())
             if (auto const name = option->get_single_name(); option->count() > 0 && !allowed.contains(name))
                 throw ps::invalid_input("--", name, " is given beside --rerun, which takes it from ", raw.rerun);

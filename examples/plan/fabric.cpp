@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <string_view>
 #include <utility>
 #include <variant>
 
+#include <parsearch/fabric/cooptimize/phased_wiring.hpp>
 #include <parsearch/fabric/cooptimize/usual_starts.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/fabric/servers/fabric_problem.hpp>
@@ -162,6 +164,29 @@ void fail_wires(request const& asked, inputs const& given, planned& made, std::s
     auto const wire = given.to_wire && network.switches > 0 ? network.links.front().each.rate : servers.interface.rate;
     auto const before = other_paths ? time_on(network) : made.figures().time;
     made.failures = ps::fabric::summary_of(ps::fabric::single_wire_failures(network, wire, time_on, stop), network.links.size(), before);
+}
+
+void rewire(request const& asked, inputs const& given, planned& made, std::stop_token const& stop) {
+    auto const o = fabric_of(asked.cluster)->options;
+    auto const servers = ps::io::servers_of(o);
+    auto routes = ps::io::paths_of(o);
+    auto const& network = *given.cluster.network;
+    auto const none = [&](std::string_view why) { made.notes.push_back(ps::text("nothing is rewired within the iteration: ", why)); };
+    if (network.switches > 0) return none("servers are joined by switches, not with each other");
+    if (!made.plan->plan.how.plain()) return none("that is for plans of one stage and micro-batch, whose states are not shared");
+    if (routes.policy == ps::fabric::routing::coin_change) {
+        routes.policy = ps::fabric::routing::shortest;
+        made.notes.emplace_back("rewirings are simulated on shortest paths: coin_change needs a circulant, which not all wirings are");
+    }
+    ps::fabric::fabric_problem const problem(
+        made.plan->problem.graph(), o.servers,
+        {.servers = servers, .routes = routes, .problem = {.space = asked.space, .simulation = made.plan->problem.options()}},
+        [&](ps::topology::cluster const& c) {
+            return ps::cost::profiled_roofline(c, given.profile ? &*given.profile : nullptr, asked.kernels.roofline());
+        });
+    made.rewired =
+        ps::fabric::rewire_within_iteration(problem, made.plan->plan.strategy, ps::fabric::wirings{o.degree, servers.interface, o.wiring_seed},
+                                            {.reconfiguration_time = *asked.reconfiguration, .wirings = {network}, .stop = stop});
 }
 
 } // namespace plan

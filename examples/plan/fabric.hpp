@@ -26,4 +26,7 @@ void wire_fabric(request const& asked, inputs& given, planned& made, std::stop_t
 // What the plan takes after the failure of one wire of its fabric, as far as there is time: see `single_wire_failures`.
 void fail_wires(request const& asked, inputs const& given, planned& made, std::stop_token const& stop);
 
+// What the plan takes where its servers are rewired within the iteration, as far as there is time: see `rewire_within_iteration`.
+void rewire(request const& asked, inputs const& given, planned& made, std::stop_token const& stop);
+
 } // namespace plan

@@ -647,6 +647,19 @@ static void conclude(request const& asked, inputs const& given, ps::picoseconds 
             made.left_out.push_back(ps::text(what, ": ", e.what()));
         }
     }
+    if (asked.reconfiguration) {
+        constexpr auto what = "what rewiring within the iteration gains";
+        tools::deadline const limit(stop, time_beside(asked));
+        try {
+            unless_cut(what, asked, made, stop, [&] {
+                ps::require_running(stop);
+                rewire(asked, given, made, limit.token());
+                return true;
+            });
+        } catch (ps::invalid_input const& e) {
+            made.left_out.push_back(ps::text(what, ": ", e.what()));
+        }
+    }
     add_notes(asked, made);
 }
 

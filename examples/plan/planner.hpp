@@ -13,6 +13,7 @@
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/cost/profiled_roofline.hpp>
 #include <parsearch/fabric/cooptimize/co_optimize.hpp>
+#include <parsearch/fabric/cooptimize/phased_wiring.hpp>
 #include <parsearch/fabric/servers/network_report.hpp>
 #include <parsearch/fabric/servers/wire_failures.hpp>
 #include <parsearch/io/display/comparison.hpp>
@@ -99,6 +100,7 @@ struct planned {
     ps::source_times computed{};                           // of the plan
     std::optional<ps::fabric::network_report> traffic{};   // of the plan, where the cluster is a fabric
     std::optional<ps::fabric::failure_summary> failures{}; // where they are asked for
+    std::optional<ps::fabric::phased_wiring> rewired{};    // within the iteration, where that is asked for
     std::optional<double> price{};                         // of the fabric in US dollars, where its parts are listed
     std::optional<co_optimized> wired{};                   // where the fabric is wired for the model
     std::optional<ps::picoseconds> bound{};                // no strategy in the space of these operators costs less

@@ -356,6 +356,15 @@ std::string summary_of_failures(ps::fabric::network const& network, planned cons
     return out;
 }
 
+std::string summary_of_rewiring(ps::picoseconds delay, ps::fabric::phased_wiring const& r) {
+    auto const one = fmt::format("the best of {} wirings takes {}", r.wirings, tools::shown_time(r.one_wiring_cost));
+    auto const each = ps::io::option_value<std::chrono::nanoseconds>::print(std::chrono::duration_cast<std::chrono::nanoseconds>(delay));
+    if (r.rewirings == 0) return fmt::format("none within the iteration, of {} each: {}", each, one);
+    auto out = fmt::format("{} within the iteration, of {} each: {}, {}; after ", r.rewirings, each, tools::shown_time(r.cost), one);
+    for (std::size_t p = 0; p < r.phases.size(); ++p) out += fmt::format("{}{}", p > 0 ? ", " : "", tools::shown_time(r.phases[p].time.end));
+    return out;
+}
+
 void print_inputs(request const& asked, inputs const& given, planned const& made) {
     tools::print("model    {}: {}\n", asked.model, summary_of_model(made.model(), asked.simulation.training));
     tools::print("cluster  {}: {}\n", asked.cluster, summary_of_cluster(given.cluster.cluster, asked.simulation));
@@ -400,6 +409,7 @@ void print_plan(request const& asked, inputs const& given, planned const& made) 
     if (auto const error = summary_of_error(given.cluster.cluster, made)) tools::print("expected error: {}\n", *error);
     if (made.traffic) tools::print("\nnetwork  {}\n", summary_of_network(asked.cluster, *given.cluster.network, made));
     if (made.failures) tools::print("failures {}\n", summary_of_failures(*given.cluster.network, made));
+    if (made.rewired) tools::print("rewiring {}\n", summary_of_rewiring(*asked.reconfiguration, *made.rewired));
     if (made.pipeline) print_pipeline(*made.pipeline, made.plan->text);
     if (made.other) print_differences(asked, made);
     for (auto const& e : made.explained) print_explanation(e, made);

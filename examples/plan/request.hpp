@@ -51,7 +51,8 @@ struct request {
     std::optional<double> rewriting = 0.05;   // how much longer the model's operators may take than others that compute the same; nothing: they stay
     std::string runtime{};                    // plans that it cannot say are no answer; empty: all are
     bool failures = false;                    // the plan is simulated after the failure of each wire of its fabric
-    std::optional<ps::picoseconds> latency{}; // of inference: the batch is to be the one that serves most within it; nothing: the model's
+    std::optional<ps::picoseconds> reconfiguration{}; // that a rewiring of the fabric takes, which is then rewired within the iteration
+    std::optional<ps::picoseconds> latency{};         // of inference: the batch is to be the one that serves most within it; nothing: the model's
     std::vector<std::string> compare{"all"};
     std::string diff{};                 // a file of a plan, or the name of an expert, from which the plan's differences are shown; empty: none
     std::vector<std::string> explain{}; // operators of which the plan says why they have their configurations

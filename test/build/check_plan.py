@@ -905,6 +905,28 @@ class Fabrics(Folder):
         self.assertIn("shortest paths", notes)
         self.assertIn("failures", self.load("c", "run.json"))
 
+    def test_reconfiguration(self):
+        asked = ["--model", GPT, *self.SERVERS, "--evaluations", 60, "--quiet", "--out", self.path / "a"]
+        for fabric in ("topoopt", "random_regular"):
+            with self.subTest(fabric=fabric):
+                times = {}
+                for delay in ("0s", "10us", "1s"):
+                    out, _ = plan(*asked, "--fabric", fabric, "--reconfiguration", delay)
+                    said = re.search(r"(?m)^rewiring (none|\d+) within the iteration, of (\S+) each: (?:(\S+) [mu]s, )?the best of \d+ wirings takes (\S+) [mu]s(; after .*)?$", out)
+                    self.assertIsNotNone(said, out)
+                    self.assertEqual(said[2], delay)
+                    self.assertEqual(said[1] == "none", said[3] is None)
+                    times[delay] = float(said[3] or said[4])
+                    self.assertLessEqual(times[delay], float(said[4]))
+                self.assertEqual(said[1], "none")  # a second
+                self.assertLessEqual(times["0s"], times["1s"])
+        _, notes = plan(*(a for a in asked if a != "--quiet"), "--fabric", "fat_tree", "--reconfiguration", "1us")
+        self.assertIn("nothing is rewired within the iteration: servers are joined by switches", notes)
+        for given, said in ((["--cluster", "1x2xp100", "--reconfiguration", "1us"], "--reconfiguration is given, but cluster 1x2xp100 is no fabric, which is wired: say --fabric"),
+                            (["--fabric", "torus", "--reconfiguration", "-1us"], "reconfiguration")):
+            with self.subTest(given=given):
+                self.assertIn(said, plan("--model", GPT, *given, code=2)[1])
+
     def test_a_fabric_without_interfaces(self):
         for fabric in ("topoopt", "ideal_switch"):
             said = plan("--model", GPT, "--fabric", fabric, "--degree", 0, code=2)[1]

@@ -90,7 +90,9 @@ class phase_search {
 
 PARSEARCH_INLINE void phase_search::search() {
     cut();
-    for (std::uint32_t p = 0; p < pieces_ && pieces_ > 1 && !stopped(); ++p) add_wirings(simulator_.traffic(movements_of(p, p + 1)));
+    for (std::uint32_t together = 1; together < pieces_; together *= 2)
+        for (std::uint32_t p = 0; p < pieces_ && !stopped(); p += together)
+            add_wirings(simulator_.traffic(movements_of(p, std::min(p + together, pieces_))));
     for (auto before = picoseconds::max(); !stopped() && simulator_.alike();) {
         time_pieces();
         for (auto const& p : shortest())
