@@ -21,6 +21,7 @@
 #include <parsearch/fabric/servers/server_cluster.ipp>
 #include <parsearch/fabric/servers/traffic.ipp>
 #include <parsearch/fabric/servers/wire_failures.ipp>
+#include <parsearch/fabric/wiring/bonded_links.ipp>
 #include <parsearch/fabric/wiring/demand.ipp>
 #include <parsearch/fabric/wiring/found_network.ipp>
 #include <parsearch/fabric/wiring/link_graph.ipp>
