@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/fabric/cooptimize/phased_wiring.hpp>
+#include <parsearch/fabric/wiring/bonded_links.hpp>
 
 #include "measure.hpp"
 
@@ -45,7 +46,7 @@ inline nlohmann::json measure_rewiring(cell c, std::vector<double> const& delays
         nlohmann::json least;
         for (auto const& [name, s] : strategies) {
             stopwatch const watch;
-            auto const made = fabric::rewire_within_iteration(problem, s, fabric::wirings{c.degree, interface_of(c.gbps)},
+            auto const made = fabric::rewire_within_iteration(problem, s, fabric::bonded_wirings{c.degree, interface_of(c.gbps)},
                                                               {.reconfiguration_time = ps::picoseconds{std::llround(delay * 1e6)}, .wirings = wired});
             one = std::min(one, made.one_wiring_cost);
             if (!least.is_null() && least["iteration_ms"].get<double>() <= ms(made.cost)) continue;

@@ -353,8 +353,8 @@ void add_general(CLI::App& app, raw_command& raw) {
                  "known after --time")
         ->group(output);
     tools::add_text(app, "--reconfiguration", output, "TIME",
-                    "of a fabric without switches: how long the plan takes where servers are rewired during the iteration, and a rewiring takes "
-                    "this, such as 10us [servers stay as they are wired]",
+                    "of a fabric: how long the plan takes where an optical switch joins the servers with each other, and rewires them during the "
+                    "iteration, each time for so long, such as 10us [nothing is rewired]",
                     [&raw](std::string const& s) {
                         std::chrono::nanoseconds time{};
                         ps::io::read_option(s, "reconfiguration", "command line", time);

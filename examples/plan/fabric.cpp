@@ -5,15 +5,16 @@
 #include <cstdint>
 #include <optional>
 #include <random>
-#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <parsearch/fabric/cooptimize/phased_wiring.hpp>
 #include <parsearch/fabric/cooptimize/usual_starts.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/fabric/servers/fabric_problem.hpp>
 #include <parsearch/fabric/servers/wire_failures.hpp>
+#include <parsearch/fabric/wiring/bonded_links.hpp>
 #include <parsearch/fabric/wiring/wirings.hpp>
 #include <parsearch/pipeline/plans/plan_simulator.hpp>
 
@@ -171,9 +172,11 @@ void rewire(request const& asked, inputs const& given, planned& made, std::stop_
     auto const servers = ps::io::servers_of(o);
     auto routes = ps::io::paths_of(o);
     auto const& network = *given.cluster.network;
-    auto const none = [&](std::string_view why) { made.notes.push_back(ps::text("nothing is rewired within the iteration: ", why)); };
-    if (network.switches > 0) return none("servers are joined by switches, not with each other");
-    if (!made.plan->plan.how.plain()) return none("that is for plans of one stage and micro-batch, whose states are not shared");
+    if (!made.plan->plan.how.plain()) {
+        made.notes.emplace_back(
+            "nothing is rewired within the iteration: that is for plans of one stage and micro-batch, whose states are not shared");
+        return;
+    }
     if (routes.policy == ps::fabric::routing::coin_change) {
         routes.policy = ps::fabric::routing::shortest;
         made.notes.emplace_back("rewirings are simulated on shortest paths: coin_change needs a circulant, which not all wirings are");
@@ -184,9 +187,11 @@ void rewire(request const& asked, inputs const& given, planned& made, std::stop_
         [&](ps::topology::cluster const& c) {
             return ps::cost::profiled_roofline(c, given.profile ? &*given.profile : nullptr, asked.kernels.roofline());
         });
+    std::vector<ps::fabric::network> present; // not one of switches: servers are joined with each other
+    if (network.switches == 0) present.push_back(network);
     made.rewired =
-        ps::fabric::rewire_within_iteration(problem, made.plan->plan.strategy, ps::fabric::wirings{o.degree, servers.interface, o.wiring_seed},
-                                            {.reconfiguration_time = *asked.reconfiguration, .wirings = {network}, .stop = stop});
+        ps::fabric::rewire_within_iteration(problem, made.plan->plan.strategy, ps::fabric::bonded_wirings{o.degree, servers.interface, o.wiring_seed},
+                                            {.reconfiguration_time = *asked.reconfiguration, .wirings = std::move(present), .stop = stop});
 }
 
 } // namespace plan

@@ -359,7 +359,7 @@ std::string summary_of_failures(ps::fabric::network const& network, planned cons
 std::string summary_of_rewiring(ps::picoseconds delay, ps::fabric::phased_wiring const& r) {
     auto const one = fmt::format("the best of {} wirings takes {}", r.wirings, tools::shown_time(r.one_wiring_cost));
     auto const each = ps::io::option_value<std::chrono::nanoseconds>::print(std::chrono::duration_cast<std::chrono::nanoseconds>(delay));
-    if (r.rewirings == 0) return fmt::format("none within the iteration, of {} each: {}", each, one);
+    if (r.phases.size() == 1) return fmt::format("none within the iteration, of {} each: {}", each, one);
     auto out = fmt::format("{} within the iteration, of {} each: {}, {}; after ", r.rewirings, each, tools::shown_time(r.cost), one);
     for (std::size_t p = 0; p < r.phases.size(); ++p) out += fmt::format("{}{}", p > 0 ? ", " : "", tools::shown_time(r.phases[p].time.end));
     return out;

@@ -907,10 +907,10 @@ class Fabrics(Folder):
 
     def test_reconfiguration(self):
         asked = ["--model", GPT, *self.SERVERS, "--evaluations", 60, "--quiet", "--out", self.path / "a"]
-        for fabric in ("topoopt", "random_regular"):
+        for fabric in ("topoopt", "ideal_switch"):
             with self.subTest(fabric=fabric):
                 times = {}
-                for delay in ("0s", "10us", "1s"):
+                for delay in ("0s", "1s"):
                     out, _ = plan(*asked, "--fabric", fabric, "--reconfiguration", delay)
                     said = re.search(r"(?m)^rewiring (none|\d+) within the iteration, of (\S+) each: (?:(\S+) [mu]s, )?the best of \d+ wirings takes (\S+) [mu]s(; after .*)?$", out)
                     self.assertIsNotNone(said, out)
@@ -920,8 +920,6 @@ class Fabrics(Folder):
                     self.assertLessEqual(times[delay], float(said[4]))
                 self.assertEqual(said[1], "none")  # a second
                 self.assertLessEqual(times["0s"], times["1s"])
-        _, notes = plan(*(a for a in asked if a != "--quiet"), "--fabric", "fat_tree", "--reconfiguration", "1us")
-        self.assertIn("nothing is rewired within the iteration: servers are joined by switches", notes)
         for given, said in ((["--cluster", "1x2xp100", "--reconfiguration", "1us"], "--reconfiguration is given, but cluster 1x2xp100 is no fabric, which is wired: say --fabric"),
                             (["--fabric", "torus", "--reconfiguration", "-1us"], "reconfiguration")):
             with self.subTest(given=given):
