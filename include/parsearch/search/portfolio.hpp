@@ -47,7 +47,8 @@ template <class F, class Options> [[nodiscard]] portfolio_member<F, Options> mem
 /// Whether problem `P` has what search `F` declares to need: see `search_traits`.
 template <class F, class P, class S>
 inline constexpr bool runs_on =
-    !traits_of<F>.rewrites && (!traits_of<F>.bounds || has_bounds<P, S>)&&(!traits_of<F>.additive_costs || has_additive_costs<P, S>);
+    !traits_of<F>.rewrites && (!traits_of<F>.coarsening || OffersCoarsening<P>)&&(!traits_of<F>.bounds || has_bounds<P, S>)&&(
+                                  !traits_of<F>.additive_costs || has_additive_costs<P, S>);
 
 /// Whether member `M` begins each of its turns at the start of the search, not at the best.
 template <class M, class P>
@@ -524,13 +525,13 @@ template <class... Ms> class portfolio_of {
 
 /// `mcmc` of which a portfolio begins each turn at the start, not at the best.
 struct mcmc_anew_fn : mcmc_fn {
-    static constexpr search_traits traits{.draws_moves = true, .apart = true};
+    static constexpr search_traits traits{.draws_moves = true, .coarsening = true, .apart = true};
 };
 inline constexpr mcmc_anew_fn mcmc_anew{};
 
-/// `portfolio(problem, start, rng, options, observers...)`: greedy, mcmc from the start and mcmc from the best, tempering, and where the problem
-/// allows it dominator_dp and, where there are at most 2^64 strategies, exact. mcmc goes back to its best every 100 proposals, whatever the length of
-/// its turn. See `portfolio_of`.
+/// `portfolio(problem, start, rng, options, observers...)`: greedy, mcmc, tempering, and where the problem allows it mcmc from the start
+/// (`mcmc_anew`), dominator_dp and, where there are at most 2^64 strategies, exact. mcmc goes back to its best every 100 proposals, whatever the
+/// length of its turn. See `portfolio_of`.
 struct portfolio_fn {
     /// Its members, with `tempered` in the place of tempering.
     template <class Tempering> [[nodiscard]] static auto members_with(Tempering tempered) {
