@@ -191,8 +191,8 @@ void keep_operators(raw_command const& raw, request& asked, bool given) {
             if (why.empty() && !all->empty()) why = ps::text(name, " names the model's operators");
     }
     if (given && !why.empty()) throw ps::invalid_input("--rewriting is given, but ", why, ": leave one of them out");
-    if (why.empty() && (!asked.exports.empty() || !asked.runtime.empty()) && !given)
-        why = "runtimes know the model's; --rewriting 0.05 for --export nevertheless";
+    if (why.empty() && !asked.runtime.empty()) why = "runtimes know the model's";
+    if (why.empty() && !asked.exports.empty() && !given) why = "runtimes know the model's; --rewriting 0.05 for --export nevertheless";
     if (why.empty()) return;
     asked.rewriting.reset();
     if (!obvious) asked.notes.push_back(ps::text("operators stay as they are, though others may be faster: ", why));
@@ -338,7 +338,7 @@ void add_general(CLI::App& app, raw_command& raw) {
         ->type_name("NAME[=FILE]")
         ->group(output);
     tools::add_text(app, "--for", search, "NAME",
-                    "finds the fastest plan that this runtime can say, and writes it as --export does: " + names_of_runtimes_with_words() +
+                    "finds the fastest plan that this runtime can say, and with --out writes it as --export does: " + names_of_runtimes_with_words() +
                         ". Of plans with micro-batches and stages; --search does nothing beside it",
                     text(raw.asked.runtime), "none");
     tools::add_text(
@@ -576,6 +576,9 @@ command read_command_line(int argc, char const* const* argv) {
         else if (raw.search == "joint") why = "search joint makes other operators";
         else if (!asked.pipelines) why = "plans with micro-batches and stages are left out";
         else if (raw.fabric == "topoopt") why = "fabric topoopt is wired for a strategy of its own";
+        else if ((asked.runtime == "vllm") == asked.simulation.training && asked.runtime != "jax" && asked.runtime != "pytorch")
+            why = asked.simulation.training ? "the runtime serves, and the plan is of training: say --inference too"
+                                            : "the runtime trains, and --inference plans no training";
         else if (asked.latency) why = "--latency-limit chooses the batch by another search";
         else if (app.count("--rewriting") > 0 && asked.rewriting) why = "--rewriting makes other operators, which runtimes do not know";
         if (!why.empty()) throw ps::invalid_input("--for ", asked.runtime, " is given, but ", why, ": leave one of them out");
@@ -590,8 +593,9 @@ command read_command_line(int argc, char const* const* argv) {
     }
     if (asked.pipelines && asked.simulation.training && (!asked.exports.empty() || !asked.runtime.empty()) && !of_pipelines.contains("offload")) {
         asked.pipelines->offload = false;
-        asked.notes.emplace_back(
-            "activations do not wait on hosts, which no runtime of --export knows: --space.offload true for --export nevertheless");
+        asked.notes.emplace_back(asked.runtime.empty() ? "activations do not wait on hosts, which no runtime of --export knows: --space.offload true for "
+                                                         "--export nevertheless"
+                                                       : "activations do not wait on hosts, which no runtime knows");
     }
     (void)ps::io::default_options(raw.search); // refuses an unknown name
     for (auto& [options, used] : algorithms)

@@ -59,13 +59,13 @@ runtime_rules::runtime_rules(std::string const& runtime, ps::parallelization pro
 
 std::string runtime_rules::refusal(ps::pipeline::pipeline_plan const& plan) {
     ++asked_;
-    auto const micro_batches = plan.how.micro_batches;
-    auto part = parts_.find(micro_batches);
-    if (part == parts_.end())
-        part = parts_.emplace(micro_batches, ps::pipeline::micro_batch_problem(whole_ ? *whole_ : problem_, micro_batches)).first;
-    auto const on_all = whole_ ? std::optional(ps::pipeline::on_all_replicas(*whole_, plan, problem_.options().replicas)) : std::nullopt;
-    auto const& of = part->second;
     try {
+        auto const micro_batches = plan.how.micro_batches;
+        auto part = parts_.find(micro_batches);
+        if (part == parts_.end())
+            part = parts_.emplace(micro_batches, ps::pipeline::micro_batch_problem(whole_ ? *whole_ : problem_, micro_batches)).first;
+        auto const on_all = whole_ ? std::optional(ps::pipeline::on_all_replicas(*whole_, plan, problem_.options().replicas)) : std::nullopt;
+        auto const& of = part->second;
         (void)runtime_->files("-", {.graph = of.graph(), .topology = of.topology(), .plan = on_all ? *on_all : plan, .options = of.options()});
         return {};
     } catch (ps::invalid_input const& e) {

@@ -313,8 +313,11 @@ template <class F> void unless_left_out(std::string_view what, planned& made, F 
 // Says how many plans the runtime cannot say, and throws invalid_input where the best is one of them: then there is no other.
 void require_sayable(runtime_rules& rules, std::string const& runtime, ps::pipeline::pipeline_plan const& best, planned& made) {
     auto const asked = rules.asked(), refused = rules.refused();
-    auto const why = rules.first_refusal();
-    if (!rules.refusal(best).empty()) throw ps::invalid_input(runtime, " can say none of the ", asked, " plans tried; of the first: ", why);
+    if (auto const why = rules.refusal(best); !why.empty()) {
+        if (asked == 0) throw ps::invalid_input("none of the plans tried fits the memory, and of the first ", runtime, " says: ", why);
+        throw ps::invalid_input(runtime, " can say none of the ", asked, " plans tried; of the first: ", rules.first_refusal());
+    }
+    auto const& why = rules.first_refusal();
     if (refused > 0) made.notes.push_back(ps::text(runtime, " can not say ", refused, " of the ", asked, " plans tried; of the first: ", why));
 }
 
@@ -326,6 +329,7 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
         made.pipeline->figures.name = std::filesystem::path(asked.start).filename().string();
         return;
     }
+    if (!asked.runtime.empty() && stop.stop_requested()) throw ps::invalid_input("--for ", asked.runtime, ": interrupted before a plan was tried");
     if (!asked.pipelines || stop.stop_requested()) return;
     unless_left_out("pipelines", made, [&] {
         auto const& data_parallel = made.strategies.front();
@@ -337,6 +341,8 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
         std::optional<runtime_rules> sayable;
         if (!asked.runtime.empty()) {
             sayable.emplace(asked.runtime, made.problem, made.whole);
+            for (auto const& s : made.strategies) options.starts.push_back(s.strategy);
+            if (!made.start_strategy.empty()) options.starts.push_back(made.start_strategy);
             options.surcharge = [&](ps::pipeline::pipeline_plan const& plan, std::span<std::size_t const>) {
                 return sayable->refusal(plan).empty() ? ps::picoseconds{0} : ps::cost_traits<ps::picoseconds>::infinity();
             };
@@ -344,7 +350,7 @@ void search_pipelines(request const& asked, inputs const& given, ps::picoseconds
         progress_display progress(asked.quiet, options.time, cheapest(made),
                                   data_parallel.figures.fits ? std::optional(data_parallel.figures.cost) : std::nullopt);
         auto const own = for_own_operators(asked, options);
-        bool const fits = std::ranges::any_of(made.strategies, [](auto const& s) { return s.figures.fits; });
+        bool const fits = !sayable && std::ranges::any_of(made.strategies, [](auto const& s) { return s.figures.fits; });
         tools::deadline limit(stop, with_grace(own.time), !fits); // the first plan that fits is waited for
         textbook_shelf shelf(made.problem, given, baseline, fits, progress, limit);
         auto [best, estimates] =

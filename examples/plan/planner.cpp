@@ -742,7 +742,7 @@ void finish_plan(request const& asked, inputs const& given, planned& made, std::
     if (made.other_operators() && !made.start_strategy.empty())
         made.start_strategy = on_planned_operators(made, made.start).value_or(ps::space::flat_strategy{});
     if (made.start_strategy.empty() && !made.wired) choose_start(asked, made, stop);
-    if (asked.search && !made.wired) move_into_space(made);
+    if (asked.search && !made.wired && asked.runtime.empty()) move_into_space(made);
     if (made.wired) {
         made.strategies.push_back({.name = ps::text("found by ", ps::io::search_name(*asked.search)), .strategy = made.wired->strategy});
     } else if (asked.search && may_find_better(asked, made)) {

@@ -694,6 +694,9 @@ class Exports(Folder):
             run = self.load(runtime, "run.json")
             self.assertEqual(run["runtime"], runtime)
             self.assertGreaterEqual(run["pipelines"]["cost_ps"], free)
+            # Not behind what needs no other orders than the runtime has, nor behind the strategies compared.
+            plan(*asked, "--space.zero_bubble", "false", "--for", runtime, "--out", self.path / "d", pipelines=True)
+            self.assertLessEqual(run["pipelines"]["cost_ps"], 1.02 * self.load("d", "run.json")["pipelines"]["cost_ps"])
             self.assertNotIn("found by", out)
             if said := re.search(rf"{runtime} can not say (\d+) of the (\d+) plans tried; of the first: ", notes):
                 some_refused = True
@@ -767,10 +770,13 @@ class Exports(Folder):
                                 (["--for", "jax", "--search", "joint"], "--for jax is given, but search joint makes other operators"),
                                 (["--for", "jax", "--space.pipelines", "false"], "but plans with micro-batches and stages are left out"),
                                 (["--for", "jax", "--rewriting", "0.05"], "but --rewriting makes other operators"),
-                                (["--for", "vllm", "--time", "1s"], "vllm can say none of the ")):
+                                (["--for", "vllm"], "--for vllm is given, but the runtime serves"),
+                                (["--for", "megatron", "--inference"], "--for megatron is given, but the runtime trains")):
             _, err = plan(*searched, *arguments, code=2, cwd=self.path, pipelines=True)
             self.assertIn(said, err)
             self.assertEqual(list(self.path.iterdir()), [])
+        _, err = plan("--model", GPT + ",type=f16", *searched[2:], "--for", "torchtitan", "--time", "1s", code=2, cwd=self.path, pipelines=True)
+        self.assertIn("torchtitan can say none of the ", err)
 
 
 class Fabrics(Folder):

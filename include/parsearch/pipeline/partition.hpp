@@ -159,12 +159,16 @@ struct partition_fn {
             struct known_cost {
                 std::size_t way;
                 picoseconds cost;
-                bool exceeds;
+                bool exceeds, refused; ///< memory; by the surcharge
             };
             std::vector<known_cost> known{}; ///< of ways that were simulated
+            [[nodiscard]] known_cost const* known_cost_of(std::size_t way) const {
+                auto const at = std::ranges::find(known, way, &known_cost::way);
+                return at == known.end() ? nullptr : &*at;
+            }
         };
 
-        /// The best of each family by their estimates.
+        /// The best of each family by their estimates; where it is refused the next ones, `most_refused` in all.
         void simulate_textbook(std::vector<division>& all);
 
         /// `c` in the way that `how` says.
@@ -172,6 +176,7 @@ struct partition_fn {
 
         /// Simulates those of `which` that may be better than the best. Returns those that are not likely to be.
         std::vector<division> enumerate(std::vector<division> which, double slack);
+        static constexpr int most_refused = 8;
         static constexpr double likely = 1.25; ///< on real networks estimates were right within a few per cent
         static constexpr double forever = std::numeric_limits<double>::infinity();
 
@@ -221,6 +226,7 @@ struct partition_fn {
         stage_estimator estimate_;
         std::optional<stop_reason> ended_;
         bool feasible_ = false; ///< the best
+        bool refused_ = false;  ///< the last one considered, by a surcharge that is infinite
         std::vector<std::pair<picoseconds, detail::candidate>> beam_;
         std::set<detail::candidate> tried_; ///< while improving
         plan_rules rules_;

@@ -50,8 +50,12 @@ PARSEARCH_INLINE picoseconds partition_fn::search_state::consider(pipeline_plan&
     if (!feasible_) bound = unbounded; // one that fits is better than the best
     auto priced = builder_.simulator().within(plan.how, plan.strategy, bound);
     if (!priced && known_where_exceeding && exceeds()) priced = builder_.simulator()(plan.how, plan.strategy);
+    auto const too_much = [&] { return priced && *priced > bound && !(known_where_exceeding && exceeds()); };
+    if (too_much()) priced.reset();
+    refused_ = priced && *priced < unbounded;
     if (priced) priced = with_surcharge(options_, plan, *priced);
-    if (priced && *priced > bound && !(known_where_exceeding && exceeds())) priced.reset();
+    refused_ = refused_ && *priced == unbounded;
+    if (too_much()) priced.reset();
     kernel_.count_evaluation();
     kernel_.count_proposal();
     kernel_.tell(simulated_pipeline{kernel_.stats().evaluations, plan, builder_.simulator(), improves, priced, kernel_.best_cost()});
@@ -83,22 +87,38 @@ PARSEARCH_INLINE void partition_fn::search_state::simulate_textbook(std::vector<
         division* of;
         std::size_t way;
     };
+    auto const family = [](division const& d, std::size_t way) {
+        return family_of(d.stages, d.split.tensor, d.split.experts, d.split.context, d.ways[way].sharded);
+    };
     std::map<plan_family, choice> best;
     for (auto& d : all)
         for (std::size_t i = 0; i < d.estimates.size(); ++i) {
             choice const c{d.estimates[i], &d, i};
-            auto const [at, first] = best.emplace(family_of(d.stages, d.split.tensor, d.split.experts, d.split.context, d.ways[i].sharded), c);
+            auto const [at, first] = best.emplace(family(d, i), c);
             if (!first && sooner(c.estimate, at->second.estimate)) at->second = c;
         }
+    /// The best of those that were not simulated.
+    auto const next_of = [&](plan_family const& wanted) {
+        std::optional<choice> out;
+        for (auto& d : all)
+            for (std::size_t i = 0; i < d.estimates.size(); ++i)
+                if ((!out || sooner(d.estimates[i], out->estimate)) && family(d, i) == wanted && !d.known_cost_of(i)) out = {d.estimates[i], &d, i};
+        return out;
+    };
     std::vector<choice> choices;
-    for (auto const& [family, c] : best) choices.push_back(c);
+    for (auto const& [_, c] : best) choices.push_back(c);
     std::ranges::stable_sort(choices, sooner, &choice::estimate);
-    for (auto const& c : choices) {
-        bool const wanted = !feasible_ && c.estimate.missing <= 0; // even where there is no time left
-        if (kernel_.has_best() && over() && !(wanted && *ended_ == stop_reason::time_budget)) return;
-        auto const cost = consider(run_as(c.of->ways[c.way], builder_.balanced(c.of->stages, c.of->interleaved, c.of->micro_batches, c.of->split)),
-                                   false, unbounded);
-        c.of->known.push_back({c.way, cost, exceeds()});
+    for (std::optional<choice> c : choices) {
+        auto const wanted_family = family(*c->of, c->way);
+        for (int tries = 0; c && tries < most_refused; ++tries) {
+            bool const wanted = !feasible_ && c->estimate.missing <= 0; // even where there is no time left
+            if (kernel_.has_best() && over() && !(wanted && *ended_ == stop_reason::time_budget)) return;
+            auto& d = *c->of;
+            auto const cost =
+                consider(run_as(d.ways[c->way], builder_.balanced(d.stages, d.interleaved, d.micro_batches, d.split)), false, unbounded);
+            d.known.push_back({c->way, cost, exceeds(), refused_});
+            c = refused_ ? next_of(wanted_family) : std::nullopt;
+        }
     }
 }
 
@@ -260,14 +280,16 @@ PARSEARCH_INLINE picoseconds partition_fn::search_state::run_as_it_fits(division
                       static_cast<double>(d.estimates[i].time) > close * static_cast<double>(d.estimates[*first].time)))
             continue;
         auto const other = run_as(d.ways[i], bare);
-        auto const known = std::ranges::find(d.known, i, &division::known_cost::way);
-        auto const cost = known != d.known.end() ? known->cost : consider(other, false, bound, true);
-        bool const fits = known != d.known.end() ? !known->exceeds : !exceeds();
+        auto const* const known = d.known_cost_of(i);
+        auto const cost = known ? known->cost : consider(other, false, bound, true);
+        bool const fits = known ? !known->exceeds : !exceeds();
+        if ((known ? known->refused : refused_) && i > 0) continue;
         if (i == 0 || std::pair(!fits, cost) < std::pair(!least_fits, least)) {
             least = cost;
             least_fits = fits;
             c = other;
         }
+        if (known ? known->refused : refused_) continue; // of another way it may be otherwise
         if (first || (fits && d.estimates.empty()) || (!d.estimates.empty() && d.estimates[i].missing > 0)) break;
         if (fits) first = i;
     }

@@ -47,8 +47,8 @@ struct partition_options {
     bool cuts_anywhere = false;                 ///< stages may begin at any operator, not only between blocks (`stage_places`)
     std::uint64_t beam = 4;                     ///< pipelines that are improved step by step, at least 1
     std::uint64_t progress_interval = 1000;     ///< evaluations from one `search::progress` to the next; 0: none
-    /// What a plan costs beside its iterations, not negative; none: nothing. Called with the numbers of its devices, or with none where it is of all,
-    /// by several threads at once where a search has several. See `plan_change::surcharge`.
+    /// What a plan costs beside its iterations, not negative, infinity where it is refused; none: nothing. Called with the numbers of its devices, or
+    /// with none where it is of all, by several threads at once where a search has several. See `plan_change::surcharge`.
     std::function<picoseconds(pipeline_plan const& plan, std::span<std::size_t const> devices)> surcharge{};
     std::optional<picoseconds> bound{}; ///< a cost that is known from elsewhere: what can not be better by its work is not simulated
 };
