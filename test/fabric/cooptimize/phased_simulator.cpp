@@ -71,14 +71,17 @@ TEST_CASE("phased_simulator: one phase costs what the problem says, and a rewiri
         fabric::phased_simulator simulator(problem, strategy);
         for (std::uint32_t w = 0; w < networks.size(); ++w) REQUIRE(simulator.add(networks[w]) == w);
         CHECK(simulator.add(networks[1]) == 1);
-        REQUIRE(simulator.alike());
+        for (std::uint32_t w = 0; w < networks.size(); ++w) REQUIRE(simulator.alike(w));
         auto const count = simulator.movements();
         for (std::uint32_t w = 0; w < networks.size(); ++w) {
             auto const cost = problem.on(networks[w]).problem.evaluator()(strategy);
             CHECK(simulator.cost_on(w) == cost);
             auto const alone = simulator.run(std::vector<std::uint32_t>(count, 0), std::vector{w}, picoseconds{1'000'000});
             REQUIRE(alone.cost == cost);
-            CHECK(alone.phases.size() == 1);
+            REQUIRE(alone.phases.size() == 1);
+            CHECK(alone.phases[0] == fabric::time_span{picoseconds{0}, simulator.arrival_on(w)});
+            auto const all = simulator.traffic(all_of(simulator));
+            CHECK(simulator.bytes_on(w) == all.point_to_point_bytes() + all.all_reduce_bytes());
         }
         // Any phases at all.
         auto const phases = 2 + uniform_index(rng, 3);
@@ -97,12 +100,10 @@ TEST_CASE("phased_simulator: one phase costs what the problem says, and a rewiri
         for (std::size_t m = 0; m < count; ++m) {
             INFO("movement ", m);
             // Of its phase, or of a later one that it waits for.
-            auto const in = [&](std::size_t p) {
-                return when.movements[m].begin >= when.phases[p].begin && when.movements[m].end <= when.phases[p].end;
-            };
-            bool found = false;
-            for (std::size_t p = phase_of[m]; p < phases; ++p) found = found || in(p);
-            CHECK(found);
+            auto const p = when.phase_of[m];
+            CHECK(p >= phase_of[m]);
+            CHECK(when.movements[m].begin >= when.phases[p].begin);
+            CHECK(when.movements[m].end <= when.phases[p].end);
         }
         rewired += count > 1;
         CHECK(simulator.run(phase_of, wiring_of, delay).movements == when.movements);
@@ -215,16 +216,27 @@ TEST_CASE("phased_simulator: inputs that are passed on may move otherwise on oth
     auto const slow = fabric::circulant(servers, {1}, {{1e6}, {}}), fast = fabric::circulant(servers, {1}, {{1e15}, {}});
     fabric::phased_simulator simulator(problem, strategy);
     (void)simulator.add(slow);
-    CHECK(simulator.alike());
+    CHECK(simulator.alike(0));
     (void)simulator.add(fast);
-    CHECK_FALSE(simulator.alike());
+    CHECK_FALSE(simulator.alike(1));
     CHECK(simulator.cost_on(1) == problem.on(fast).problem.evaluator()(strategy));
-    CHECK(support::refusal([&] { return simulator.run(std::vector<std::uint32_t>(simulator.movements(), 0), std::vector{1U}, {}); }) ==
-          "phased_simulator: wirings with other movements than the first: none can be rewired to another");
+    std::vector<std::uint32_t> const at_once(simulator.movements(), 0);
+    CHECK(support::refusal([&] { return simulator.run(at_once, std::vector{1U}, {}); }) ==
+          "phased_simulator: a phase of wiring 1, which has other movements than the first: must be alike");
+    // The others are combined all the same.
+    CHECK(simulator.run(at_once, std::vector{0U}, {}).cost == simulator.cost_on(0));
+    (void)simulator.add(fabric::circulant(servers, {1}, {{1e5}, {}}));
+    CHECK(simulator.alike(2));
+    CHECK(simulator.run(at_once, std::vector{2U, 0U}, {}).cost == simulator.cost_on(2));
     auto const kept = fabric::rewire_within_iteration(problem, strategy, [&](fabric::demand const&) { return std::vector{slow, fast}; }, {});
     CHECK(kept.cost == simulator.cost_on(1));
     CHECK(same_wiring(kept.one_wiring, fast));
-    CHECK(kept.phases.size() == 1);
+    REQUIRE(kept.phases.size() == 1);
+    CHECK(kept.phases[0].time == fabric::time_span{picoseconds{0}, simulator.arrival_on(1)});
+    CHECK(simulator.arrival_on(1) > picoseconds{0});
+    CHECK(simulator.arrival_on(1) <= simulator.cost_on(1));
+    CHECK(kept.phases[0].bytes == simulator.bytes_on(1));
+    CHECK(kept.phases[0].bytes == simulator.bytes_on(0)); // these pass on as much
 }
 
 TEST_CASE("phased_simulator: mistakes are named") {
@@ -247,7 +259,8 @@ TEST_CASE("phased_simulator: mistakes are named") {
     CHECK(refused({0}, {0, 2}, 5) == "phased_simulator: a phase of wiring 2 of 2: must be one of them");
     CHECK(refused({0, 0}, {0}, 5) == "phased_simulator: phases of 2 movements: there are 1, must be one each");
     CHECK(refused({1}, {0}, 5) == "phased_simulator: a movement of phase 1 of 1: must be one of them");
-    CHECK(refused({0}, {0, 1}, -5) == "reconfiguration time of -5 ps: must not be negative");
+    CHECK(refused({0}, {0, 1}, -5) == "phased_simulator: a rewiring of -5 ps: must not be negative");
+    CHECK(refused({0}, {}, -5) == "phased_simulator: a rewiring of -5 ps: must not be negative");
     CHECK(support::refusal([&] { return simulator.add(fabric::fully_connected(5, ten_gigabit)); }) ==
           "network 'fully connected' of 5 servers: the problem has 4");
 }

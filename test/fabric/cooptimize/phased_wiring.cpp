@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <random>
 #include <stop_token>
 #include <vector>
@@ -105,12 +106,33 @@ TEST_CASE("rewire_within_iteration: a wiring for each of two exchanges, by hand"
     // Asked to stop it answers what it has.
     std::stop_source source;
     source.request_stop();
-    CHECK(fabric::rewire_within_iteration(two.problem, two.strategy,
-                                          [&](fabric::demand const&) {
-                                              return std::vector{two.second, two.first};
-                                          },
-                                          {.stop = source.get_token()})
-              .cost == free.one_wiring_cost);
+    auto const finder = [&](fabric::demand const&) { return std::vector{two.second, two.first}; };
+    auto const stopped = fabric::rewire_within_iteration(two.problem, two.strategy, finder, {.stop = source.get_token()});
+    CHECK(stopped.cost == free.one_wiring_cost);
+    CHECK(stopped.wirings == 1);
+    REQUIRE(stopped.phases.size() == 1);
+    CHECK(stopped.phases[0].time == fabric::time_span{picoseconds{0}, picoseconds{100 + 4000 + 100 + 2000}});
+    auto const given = fabric::rewire_within_iteration(two.problem, two.strategy, finder, {.wirings = {two.first}, .stop = source.get_token()});
+    CHECK(given.wirings == 1);
+    CHECK(given.one_wiring == two.first);
+}
+
+TEST_CASE("rewire_within_iteration: where memory ends the answer is the best so far") {
+    two_exchanges const two;
+    for (std::size_t enough = 0; enough < 3; ++enough) {
+        INFO("networks of ", enough, " demands");
+        std::size_t asked = 0;
+        auto const finder = [&](fabric::demand const&) {
+            if (asked++ == enough) throw std::bad_alloc();
+            return std::vector{two.second};
+        };
+        auto const found = fabric::rewire_within_iteration(two.problem, two.strategy, finder, {.wirings = {two.first}});
+        CHECK(found.wirings == (enough == 0 ? 1 : 2));
+        CHECK(found.cost == found.one_wiring_cost);
+        CHECK(found.phases.size() == 1);
+    }
+    auto const none = [](fabric::demand const&) -> std::vector<fabric::network> { throw std::bad_alloc(); };
+    CHECK_THROWS_AS((void)fabric::rewire_within_iteration(two.problem, two.strategy, none, {}), std::bad_alloc);
 }
 
 TEST_CASE("rewire_within_iteration: never worse than one wiring, and what it says is what is simulated") {
@@ -143,6 +165,13 @@ TEST_CASE("rewire_within_iteration: never worse than one wiring, and what it say
         REQUIRE(found.rewirings != 1);
         REQUIRE(found.cost >= static_cast<std::int64_t>(found.rewirings) * delay);
         for (std::size_t p = 1; p < found.phases.size(); ++p) REQUIRE(found.phases[p].time.begin >= found.phases[p - 1].time.end);
+        byte_count bytes = 0;
+        for (auto const& p : found.phases) {
+            REQUIRE((p.bytes == 0) == (p.time.begin == p.time.end));
+            bytes += p.bytes;
+        }
+        fabric::phased_simulator alone(problem, strategy);
+        REQUIRE(bytes == alone.bytes_on(alone.add(known)));
         gained += found.phases.size() > 1;
         auto const again = run();
         REQUIRE(again.cost == found.cost);

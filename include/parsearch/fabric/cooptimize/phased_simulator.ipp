@@ -96,6 +96,7 @@ struct phased_simulator::merged_tasks {
     sim::task_graph tasks;
     topology::dense_topology resources;     ///< devices and links alone
     std::vector<std::uint32_t> first, size; ///< task of each block, and how many it has
+    std::vector<std::uint32_t> phase;       ///< of each block
     std::vector<std::uint32_t> rewiring;    ///< task after each phase
 };
 
@@ -122,34 +123,35 @@ PARSEARCH_INLINE bool phased_simulator::passes_servers(tasks_on_wiring const& t,
     return false;
 }
 
-PARSEARCH_INLINE bool phased_simulator::like_first(tasks_on_wiring const& t) const {
-    auto const& other = tasks_.front();
-    if (t.first.size() != other.first.size()) return false;
-    for (std::uint32_t b = 0; b + 1 < t.first.size(); ++b) {
-        auto const& x = t.tasks.label[t.first[b]];
-        auto const& y = other.tasks.label[other.first[b]];
-        if (t.tasks.kind[t.first[b]] != other.tasks.kind[other.first[b]] || x.op != y.op || x.number != y.number || x.edge != y.edge ||
-            x.traffic != y.traffic || passes_servers(t, b) != (movement_of_[b] != none))
-            return false;
-    }
-    return true;
-}
-
-PARSEARCH_INLINE void phased_simulator::describe_blocks() {
-    auto const& t = tasks_.front();
-    first_before_.assign(1, 0);
+PARSEARCH_INLINE phased_simulator::all_blocks phased_simulator::blocks_of(tasks_on_wiring const& t) const {
+    all_blocks out;
+    out.first_before.assign(1, 0);
     for (std::uint32_t b = 0; b + 1 < t.first.size(); ++b) {
         bool const passes = passes_servers(t, b);
-        movement_of_.push_back(passes ? static_cast<std::uint32_t>(movements_.size()) : none);
-        if (passes) movements_.push_back(b);
+        out.movement_of.push_back(passes ? static_cast<std::uint32_t>(out.movements.size()) : none);
+        if (passes) out.movements.push_back(b);
         std::vector<std::uint32_t> waits_for;
         for (auto task = t.first[b]; task < t.first[b + 1]; ++task)
             for (auto const p : t.tasks.before(task))
                 if (p < t.first[b]) waits_for.push_back(t.block_of[p]);
         make_set(waits_for);
-        before_.insert(before_.end(), waits_for.begin(), waits_for.end());
-        first_before_.push_back(static_cast<std::uint32_t>(before_.size()));
+        out.before.insert(out.before.end(), waits_for.begin(), waits_for.end());
+        out.first_before.push_back(static_cast<std::uint32_t>(out.before.size()));
     }
+    return out;
+}
+
+PARSEARCH_INLINE bool phased_simulator::like_first(tasks_on_wiring const& t, all_blocks const& blocks) const {
+    if (blocks != blocks_) return false;
+    auto const& other = tasks_.front();
+    for (std::uint32_t b = 0; b + 1 < t.first.size(); ++b) {
+        auto const& x = t.tasks.label[t.first[b]];
+        auto const& y = other.tasks.label[other.first[b]];
+        if (t.tasks.kind[t.first[b]] != other.tasks.kind[other.first[b]] || x.op != y.op || x.number != y.number || x.edge != y.edge ||
+            x.traffic != y.traffic)
+            return false;
+    }
+    return true;
 }
 
 PARSEARCH_INLINE std::uint32_t phased_simulator::add(network const& n) {
@@ -157,27 +159,42 @@ PARSEARCH_INLINE std::uint32_t phased_simulator::add(network const& n) {
     if (auto const known = std::ranges::find_if(wirings_, same); known != wirings_.end()) return static_cast<std::uint32_t>(known - wirings_.begin());
     auto const here = problem_->on(n).problem;
     auto simulator = here.simulator();
-    auto const cost = simulator(strategy_);
-    tasks_on_wiring made{simulator.assemble(strategy_), {}, {}, static_cast<std::uint32_t>(2 * n.links.size()), here.topology().links, cost};
+    auto const makespan = simulator.simulate(strategy_);
+    auto const memory =
+        sim::memory_cost(here.options(), sim::bytes_over_capacity(simulator.memory(), here.topology().devices), here.topology().size());
+    one_wiring alone{.cost = sim::total_cost(makespan, memory)};
+    tasks_on_wiring made{simulator.tasks(), {}, {}, static_cast<std::uint32_t>(2 * n.links.size()), here.topology().links};
+    if (wirings_.empty()) devices_ = static_cast<std::uint32_t>(here.topology().size());
     split(made);
-    if (tasks_.empty()) {
-        devices_ = static_cast<std::uint32_t>(here.topology().size());
-        memory_ = sim::memory_cost(here.options(), sim::bytes_over_capacity(simulator.memory(), here.topology().devices), devices_);
-        tasks_.push_back(std::move(made));
-        first_ = std::move(simulator);
-        describe_blocks();
-    } else {
-        alike_ = alike_ && like_first(made);
-        tasks_.push_back(std::move(made));
+    auto blocks = blocks_of(made);
+    detail::server_traffic sum(problem_->server_of(), problem_->servers());
+    for (auto const b : blocks.movements) {
+        detail::add_block(sum, simulator.plan(), problem_->graph(), made.tasks, made.first[b]);
+        for (auto t = made.first[b]; t < made.first[b + 1]; ++t) alone.arrival = std::max(alone.arrival, picoseconds{simulator.schedule().end[t]});
     }
-    wirings_.push_back(n);
+    auto const all = std::move(sum).take();
+    alone.bytes = all.point_to_point_bytes() + all.all_reduce_bytes();
+    alone.alike = wirings_.empty() || like_first(made, blocks);
+    if (!alone.alike) made = {};
+    // All or nothing, should memory end here.
+    auto wired = n;
+    wirings_.reserve(wirings_.size() + 1);
+    alone_.reserve(alone_.size() + 1);
+    tasks_.push_back(std::move(made));
+    if (wirings_.empty()) {
+        memory_ = memory;
+        first_ = std::move(simulator);
+        blocks_ = std::move(blocks);
+    }
+    alone_.push_back(alone);
+    wirings_.push_back(std::move(wired));
     return static_cast<std::uint32_t>(wirings_.size() - 1);
 }
 
 PARSEARCH_INLINE demand phased_simulator::traffic(std::span<std::uint32_t const> movements) const {
     detail::server_traffic sum(problem_->server_of(), problem_->servers());
     for (auto const m : movements)
-        detail::add_block(sum, first_->plan(), problem_->graph(), tasks_.front().tasks, tasks_.front().first[movements_[m]]);
+        detail::add_block(sum, first_->plan(), problem_->graph(), tasks_.front().tasks, tasks_.front().first[blocks_.movements[m]]);
     return std::move(sum).take();
 }
 
@@ -185,19 +202,20 @@ PARSEARCH_INLINE phased_simulator::merged_tasks phased_simulator::merge(std::spa
                                                                         std::span<std::uint32_t const> wiring_of, picoseconds delay) const {
     auto const phases = static_cast<std::uint32_t>(wiring_of.size());
     auto const of_phase = [&](std::uint32_t block, std::uint32_t phase) -> tasks_on_wiring const& {
-        return tasks_[movement_of_[block] != none ? wiring_of[phase] : wiring_of.front()];
+        return tasks_[blocks_.movement_of[block] != none ? wiring_of[phase] : wiring_of.front()];
     };
     // The rewirings that each block waits for.
-    auto const blocks = static_cast<std::uint32_t>(movement_of_.size());
-    std::vector<std::uint32_t> phase(blocks, 0);
+    auto const blocks = static_cast<std::uint32_t>(blocks_.movement_of.size());
+    merged_tasks out;
+    auto& phase = out.phase;
+    phase.assign(blocks, 0);
     std::vector<std::vector<std::uint32_t>> of(phases);
     for (std::uint32_t b = 0; b < blocks; ++b) {
-        if (movement_of_[b] != none) phase[b] = phase_of[movement_of_[b]];
-        for (auto i = first_before_[b]; i < first_before_[b + 1]; ++i) phase[b] = std::max(phase[b], phase[before_[i]]);
+        if (blocks_.movement_of[b] != none) phase[b] = phase_of[blocks_.movement_of[b]];
+        for (auto i = blocks_.first_before[b]; i < blocks_.first_before[b + 1]; ++i) phase[b] = std::max(phase[b], phase[blocks_.before[i]]);
         of[phase[b]].push_back(b);
     }
 
-    merged_tasks out;
     auto& resources = out.resources;
     resources.devices.resize(devices_ + std::size_t{1});
     std::vector<std::uint32_t> first_link(tasks_.size(), none); // of each wiring
@@ -237,7 +255,7 @@ PARSEARCH_INLINE phased_simulator::merged_tasks phased_simulator::merge(std::spa
         auto const from = t.first[b];
         out.first[b] = g.size();
         size[b] = t.first[b + 1] - from;
-        bool const waits = phase[b] > 0 && movement_of_[b] != none;
+        bool const waits = phase[b] > 0 && blocks_.movement_of[b] != none;
         for (std::uint32_t i = 0; i < size[b]; ++i) {
             auto last = none;
             for (auto const p : t.tasks.before(from + i)) {
@@ -261,7 +279,7 @@ PARSEARCH_INLINE phased_simulator::merged_tasks phased_simulator::merge(std::spa
     for (std::uint32_t p = 0; p < phases; ++p) {
         for (auto const b : of[p]) add(b);
         for (auto const b : of[p])
-            if (movement_of_[b] != none) wait_for(b);
+            if (blocks_.movement_of[b] != none) wait_for(b);
         if (p > 0) g.after(out.rewiring.back());
         auto const next = wiring_of[p + 1 < phases ? p + 1 : 0];
         auto const time = rewiring_time({.reconfiguration_time = delay}, wirings_[wiring_of[p]], wirings_[next]);
@@ -273,10 +291,12 @@ PARSEARCH_INLINE phased_simulator::merged_tasks phased_simulator::merge(std::spa
 
 PARSEARCH_INLINE phased_time phased_simulator::run(std::span<std::uint32_t const> phase_of, std::span<std::uint32_t const> wiring_of,
                                                    picoseconds delay) const {
-    if (!alike_) throw invalid_input("phased_simulator: wirings with other movements than the first: none can be rewired to another");
+    if (delay < picoseconds{0}) throw invalid_input("phased_simulator: a rewiring of ", delay.count(), " ps: must not be negative");
     if (wiring_of.empty()) throw invalid_input("phased_simulator: 0 phases: must be at least one");
     for (auto const w : wiring_of)
         if (w >= wirings_.size()) throw invalid_input("phased_simulator: a phase of wiring ", w, " of ", wirings_.size(), ": must be one of them");
+    for (auto const w : wiring_of)
+        if (!alike(w)) throw invalid_input("phased_simulator: a phase of wiring ", w, ", which has other movements than the first: must be alike");
     if (phase_of.size() != movements())
         throw invalid_input("phased_simulator: phases of ", phase_of.size(), " movements: there are ", movements(), ", must be one each");
     for (auto const p : phase_of)
@@ -285,13 +305,13 @@ PARSEARCH_INLINE phased_time phased_simulator::run(std::span<std::uint32_t const
     auto const merged = merge(phase_of, wiring_of, delay);
     sim::schedule when;
     sim::any_scheduler(merged.resources, problem_->options().problem.simulation).run(merged.tasks, when);
-    phased_time out{.cost = sim::total_cost(picoseconds{when.makespan}, memory_), .phases = {}, .movements = {}};
+    phased_time out{.cost = sim::total_cost(picoseconds{when.makespan}, memory_), .phases = {}, .movements = {}, .phase_of = {}};
     std::int64_t begin = 0;
     for (auto const t : merged.rewiring) {
         out.phases.push_back({picoseconds{begin}, picoseconds{when.ready[t]}});
         begin = when.end[t];
     }
-    for (auto const b : movements_) {
+    for (auto const b : blocks_.movements) {
         bool const collective = merged.tasks.kind[merged.first[b]] == sim::task_kind::barrier;
         auto const last = merged.first[b] + merged.size[b];
         time_span span{picoseconds::max(), picoseconds{0}};
@@ -300,6 +320,7 @@ PARSEARCH_INLINE phased_time phased_simulator::run(std::span<std::uint32_t const
             if (!collective || merged.tasks.kind[t] == sim::task_kind::collective) span.begin = std::min(span.begin, picoseconds{when.start[t]});
         }
         out.movements.push_back(span);
+        out.phase_of.push_back(merged.phase[b]);
     }
     return out;
 }

@@ -64,10 +64,11 @@ using several_wirings = std::function<std::vector<network>(demand const&)>;
 /// found. How long each piece takes on each wiring is simulated; the shortest way through pieces and wirings with at most so many phases is found by
 /// dynamic programming, simulated, and changed at its cuts and wirings while that makes it faster. Of all that was simulated the fastest is the
 /// answer, one wiring among them, and that where nothing is faster. With several phases the last rewiring sets the first wiring back; so where twice
-/// the time of a rewiring is more than the iteration takes nothing is tried.
+/// the time of a rewiring is more than the iteration takes nothing is tried. Wirings with other movements than the first are tried as the only one.
 ///
 /// Throws `invalid_input` on options out of range, where the finder makes no network, and what finder and `fabric_problem::on` throw. Complexity:
-/// that of making a cluster for each wiring, some hundreds at most, and of as many simulations.
+/// that of making a cluster for each wiring, some hundreds at most, and of as many simulations. Memory: a task graph for each wiring; where it does
+/// not suffice the answer is the best so far, and `std::bad_alloc` is thrown where there is none.
 template <Strategy<space::configuration> S, TopologyFinder F>
 [[nodiscard]] phased_wiring rewire_within_iteration(fabric_problem const& problem, S const& s, F const& finder, phase_options const& o) {
     return detail::rewire(

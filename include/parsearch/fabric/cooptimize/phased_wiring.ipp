@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <new>
 #include <numeric>
 #include <optional>
 
@@ -30,13 +31,19 @@ class phase_search {
         : problem_(&problem), strategy_(std::move(s)), finder_(&finder), options_(&o), simulator_(problem, strategy_) {}
 
     [[nodiscard]] phased_wiring operator()() {
-        for (auto const& n : options_->wirings) (void)simulator_.add(n);
-        add_wirings(problem_->traffic(strategy_));
-        if (can_gain()) search();
+        try {
+            add_all(options_->wirings);
+            if (wirings() == 0 || !stopped()) add_wirings(problem_->traffic(strategy_));
+            if (!stopped() && can_gain()) search();
+        } catch (std::bad_alloc const&) {
+            if (wirings() == 0) throw;
+        }
         return answer();
     }
 
   private:
+    static constexpr auto none = ~std::uint32_t{0};
+    static constexpr auto never = std::numeric_limits<std::int64_t>::max() / 4;
     using plan = std::vector<std::uint32_t>; ///< the wiring of each piece
 
     /// A plan and what it costs.
@@ -48,19 +55,24 @@ class phase_search {
     void add_wirings(demand const& d) {
         auto const made = (*finder_)(d);
         if (made.empty()) throw invalid_input("rewire_within_iteration: the finder made no network: must be at least one");
-        for (auto const& n : made) (void)simulator_.add(n);
+        add_all(made);
+    }
+    /// One at least, until asked to stop.
+    void add_all(std::vector<network> const& some) {
+        for (auto const& n : some)
+            if (wirings() == 0 || !stopped()) (void)simulator_.add(n);
     }
     [[nodiscard]] std::uint32_t wirings() const noexcept { return static_cast<std::uint32_t>(simulator_.wirings().size()); }
-    /// The wiring on which all of the iteration is fastest, the first of these.
-    [[nodiscard]] std::uint32_t best_single() const {
+    /// The wiring on which all of the iteration is fastest, the first of these; `alike`: of those that can be combined.
+    [[nodiscard]] std::uint32_t best_single(bool alike = false) const {
         std::uint32_t out = 0;
         for (std::uint32_t w = 1; w < wirings(); ++w)
-            if (simulator_.cost_on(w) < simulator_.cost_on(out)) out = w;
+            if (simulator_.cost_on(w) < simulator_.cost_on(out) && (!alike || simulator_.alike(w))) out = w;
         return out;
     }
     [[nodiscard]] bool can_gain() const {
         auto const cost = simulator_.cost_on(best_single());
-        return options_->phases > 1 && simulator_.movements() > 1 && simulator_.alike() && cost < cost_traits<picoseconds>::infinity() &&
+        return options_->phases > 1 && simulator_.movements() > 1 && cost < cost_traits<picoseconds>::infinity() &&
                options_->reconfiguration_time < cost - options_->reconfiguration_time;
     }
     [[nodiscard]] bool stopped() const noexcept { return options_->stop.stop_requested(); }
@@ -69,6 +81,7 @@ class phase_search {
     void cut();
     [[nodiscard]] std::vector<std::uint32_t> movements_of(std::uint32_t from, std::uint32_t to) const;
     void time_pieces();
+    [[nodiscard]] static std::pair<std::uint32_t, std::uint32_t> two_least(std::vector<std::int64_t> const& times);
     [[nodiscard]] std::vector<plan> shortest() const;
     [[nodiscard]] static std::vector<std::uint32_t> begins(plan const& p);
     picoseconds price(plan const& p);
@@ -82,9 +95,10 @@ class phase_search {
     phased_simulator simulator_;
     std::vector<std::uint32_t> piece_of_; ///< each movement
     std::uint32_t pieces_ = 0;
-    std::vector<std::vector<std::int64_t>> time_; ///< of each wiring, of each piece on it
+    std::vector<std::vector<std::int64_t>> time_; ///< of each wiring, of each piece on it; never: it cannot be combined
     std::map<plan, picoseconds> known_;
     std::optional<priced> best_{}; ///< of several phases
+    phased_time best_time_{};      ///< of `best_`
     std::size_t simulations_ = 0;
 };
 
@@ -93,7 +107,7 @@ PARSEARCH_INLINE void phase_search::search() {
     for (std::uint32_t together = 1; together < pieces_; together *= 2)
         for (std::uint32_t p = 0; p < pieces_ && !stopped(); p += together)
             add_wirings(simulator_.traffic(movements_of(p, std::min(p + together, pieces_))));
-    for (auto before = picoseconds::max(); !stopped() && simulator_.alike();) {
+    for (auto before = picoseconds::max(); !stopped();) {
         time_pieces();
         for (auto const& p : shortest())
             if (!stopped()) (void)price(p);
@@ -112,7 +126,7 @@ PARSEARCH_INLINE void phase_search::search() {
 /// Cuts the movements, in the order of their beginnings on the best single wiring, into pieces of about as many bytes.
 PARSEARCH_INLINE void phase_search::cut() {
     auto const count = simulator_.movements();
-    auto const alone = best_single();
+    auto const alone = best_single(true);
     auto const when = simulator_.run(std::vector<std::uint32_t>(count, 0), std::vector{alone}, picoseconds{0});
     ++simulations_;
     std::vector<std::uint32_t> order(count);
@@ -153,8 +167,13 @@ PARSEARCH_INLINE std::vector<std::uint32_t> phase_search::movements_of(std::uint
 
 /// How long each piece takes on each new wiring, one piece after the other.
 PARSEARCH_INLINE void phase_search::time_pieces() {
-    while (time_.size() < wirings() && simulator_.alike()) {
-        auto const when = simulator_.run(piece_of_, std::vector(pieces_, static_cast<std::uint32_t>(time_.size())), picoseconds{0});
+    while (time_.size() < wirings() && !stopped()) {
+        auto const w = static_cast<std::uint32_t>(time_.size());
+        if (!simulator_.alike(w)) {
+            time_.emplace_back(pieces_, never);
+            continue;
+        }
+        auto const when = simulator_.run(piece_of_, std::vector(pieces_, w), picoseconds{0});
         ++simulations_;
         std::vector<std::int64_t> took;
         std::int64_t before = 0;
@@ -166,9 +185,17 @@ PARSEARCH_INLINE void phase_search::time_pieces() {
     }
 }
 
+/// The places of the least and of the least of the others, the first of equals; none: there is no such.
+PARSEARCH_INLINE std::pair<std::uint32_t, std::uint32_t> phase_search::two_least(std::vector<std::int64_t> const& times) {
+    auto least = none, next = none;
+    for (std::uint32_t w = 0; w < times.size(); ++w)
+        if (least == none || times[w] < times[least]) next = std::exchange(least, w);
+        else if (next == none || times[w] < times[next]) next = w;
+    return {least, next};
+}
+
 /// For each number of changes that the options allow, the plan of least time by the times of pieces.
 PARSEARCH_INLINE std::vector<phase_search::plan> phase_search::shortest() const {
-    constexpr auto never = std::numeric_limits<std::int64_t>::max() / 4;
     auto const w = static_cast<std::uint32_t>(time_.size());
     auto const changes = std::min(options_->phases, pieces_) - 1;
     auto const delay = options_->reconfiguration_time.count();
@@ -184,11 +211,12 @@ PARSEARCH_INLINE std::vector<phase_search::plan> phase_search::shortest() const 
         for (std::uint32_t p = 1; p < pieces_; ++p)
             for (std::uint32_t c = 0; c <= changes; ++c) {
                 auto const& same = time[p - 1][c];
-                auto const from = c == 0 ? 0 : static_cast<std::uint32_t>(std::ranges::min_element(time[p - 1][c - 1]) - time[p - 1][c - 1].begin());
+                auto const [least_of_all, least_of_others] = c == 0 ? std::pair{none, none} : two_least(time[p - 1][c - 1]);
                 for (std::uint32_t to = 0; to < w; ++to) {
                     auto best = same[to];
                     auto by = to;
-                    if (c > 0 && time[p - 1][c - 1][from] + delay < best) best = time[p - 1][c - 1][from] + delay, by = from;
+                    auto const from = to == least_of_all ? least_of_others : least_of_all;
+                    if (from != none && time[p - 1][c - 1][from] + delay < best) best = time[p - 1][c - 1][from] + delay, by = from;
                     time[p][c][to] = std::min(never, best + time_[to][p]);
                     before[p][c][to] = by;
                 }
@@ -231,9 +259,13 @@ PARSEARCH_INLINE picoseconds phase_search::price(plan const& p) {
     std::vector<std::uint32_t> wiring_of, phase_of;
     for (std::size_t i = 0; i + 1 < first.size(); ++i) wiring_of.push_back(p[first[i]]);
     for (auto const piece : piece_of_) phase_of.push_back(static_cast<std::uint32_t>(std::ranges::upper_bound(first, piece) - first.begin()) - 1);
-    at->second = simulator_.run(phase_of, wiring_of, options_->reconfiguration_time).cost;
+    auto when = simulator_.run(phase_of, wiring_of, options_->reconfiguration_time);
+    at->second = when.cost;
     ++simulations_;
-    if (!best_ || at->second < best_->cost) best_ = priced{p, at->second};
+    if (!best_ || at->second < best_->cost) {
+        best_ = priced{p, at->second};
+        best_time_ = std::move(when);
+    }
     return at->second;
 }
 
@@ -260,6 +292,7 @@ PARSEARCH_INLINE void phase_search::improve(priced from) {
             for (std::uint32_t w = 0; w < time_.size(); ++w) {
                 auto const first = begins(from.wirings);
                 if (i + 1 >= first.size()) break;
+                if (!simulator_.alike(w)) continue;
                 auto other = from.wirings;
                 std::fill(other.begin() + first[i], other.begin() + first[i + 1], w);
                 take(other);
@@ -274,24 +307,22 @@ PARSEARCH_INLINE phased_wiring phase_search::answer() const {
     out.one_wiring_cost = simulator_.cost_on(alone);
     out.wirings = wirings();
     out.simulations = simulations_ + wirings();
-    bool const changes = best_ && best_->cost < out.one_wiring_cost;
-    out.cost = changes ? best_->cost : out.one_wiring_cost;
-    auto const p = changes ? best_->wirings : plan(std::max(pieces_, 1U), alone);
-    auto const first = begins(p);
-    std::vector<std::uint32_t> wiring_of, phase_of;
-    for (std::size_t i = 0; i + 1 < first.size(); ++i) wiring_of.push_back(p[first[i]]);
-    for (std::size_t m = 0; m < simulator_.movements(); ++m)
-        phase_of.push_back(changes ? static_cast<std::uint32_t>(std::ranges::upper_bound(first, piece_of_[m]) - first.begin()) - 1 : 0);
-    std::optional<phased_time> when;
-    if (simulator_.alike()) when = simulator_.run(phase_of, wiring_of, options_->reconfiguration_time);
-    for (std::uint32_t i = 0; i < wiring_of.size(); ++i) {
+    out.cost = out.one_wiring_cost;
+    if (!best_ || !(best_->cost < out.one_wiring_cost)) {
+        out.phases.push_back({out.one_wiring, {picoseconds{0}, simulator_.arrival_on(alone)}, simulator_.bytes_on(alone)});
+        return out;
+    }
+    out.cost = best_->cost;
+    auto const first = begins(best_->wirings);
+    for (std::uint32_t i = 0; i + 1 < first.size(); ++i) {
         std::vector<std::uint32_t> movements;
-        for (std::uint32_t m = 0; m < phase_of.size(); ++m)
-            if (phase_of[m] == i) movements.push_back(m);
+        for (std::uint32_t m = 0; m < best_time_.phase_of.size(); ++m)
+            if (best_time_.phase_of[m] == i) movements.push_back(m);
         auto const d = simulator_.traffic(movements);
-        auto const& wired = simulator_.wirings()[wiring_of[i]];
-        out.phases.push_back({wired, when ? when->phases[i] : time_span{}, d.point_to_point_bytes() + d.all_reduce_bytes()});
-        out.rewirings += !same_wiring(wired, simulator_.wirings()[wiring_of[i + 1 < wiring_of.size() ? i + 1 : 0]]);
+        auto const& wired = simulator_.wirings()[best_->wirings[first[i]]];
+        auto const& next = simulator_.wirings()[best_->wirings[i + 2 < first.size() ? first[i + 1] : 0]];
+        out.phases.push_back({wired, best_time_.phases[i], d.point_to_point_bytes() + d.all_reduce_bytes()});
+        out.rewirings += !same_wiring(wired, next);
     }
     return out;
 }

@@ -15,7 +15,7 @@ namespace parsearch::fabric {
 /// ways. All interfaces of a pair are one link of their rates' sum, over which a message is spread, as a bundle of wires does. What is not connected
 /// is joined in a circle, by interfaces that are free or taken from links that have several or lie on a circle; those left over join what is far
 /// apart. Rings are those of groups whose neighbours all have links. Throws `invalid_input` where there are several servers and no interface, or more
-/// than two servers and fewer than two. Complexity: O(servers^2 log + links^2).
+/// than two servers and fewer than two. Complexity: O(servers^3 degree), and the members of groups.
 [[nodiscard]] network bonded_links(demand const& d, std::uint32_t degree, link_description const& link);
 
 /// A finder that answers the networks of `wirings`, and `bonded_links`.
