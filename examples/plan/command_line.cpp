@@ -593,9 +593,10 @@ command read_command_line(int argc, char const* const* argv) {
     }
     if (asked.pipelines && asked.simulation.training && (!asked.exports.empty() || !asked.runtime.empty()) && !of_pipelines.contains("offload")) {
         asked.pipelines->offload = false;
-        asked.notes.emplace_back(asked.runtime.empty() ? "activations do not wait on hosts, which no runtime of --export knows: --space.offload true for "
-                                                         "--export nevertheless"
-                                                       : "activations do not wait on hosts, which no runtime knows");
+        asked.notes.emplace_back(asked.runtime.empty()
+                                     ? "activations do not wait on hosts, which no runtime of --export knows: --space.offload true for "
+                                       "--export nevertheless"
+                                     : "activations do not wait on hosts, which no runtime knows");
     }
     (void)ps::io::default_options(raw.search); // refuses an unknown name
     for (auto& [options, used] : algorithms)

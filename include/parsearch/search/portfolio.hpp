@@ -535,9 +535,9 @@ inline constexpr mcmc_anew_fn mcmc_anew{};
 struct portfolio_fn {
     /// Its members, with `tempered` in the place of tempering.
     template <class Tempering> [[nodiscard]] static auto members_with(Tempering tempered) {
-        return portfolio_of(member("greedy", greedy, greedy_options{}), member("mcmc_anew", mcmc_anew, mcmc_options{.reset_interval = 100}),
-                            member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}),
-                            member("mcmc", mcmc, mcmc_options{.reset_interval = 100}), std::move(tempered),
+        return portfolio_of(member("greedy", greedy, greedy_options{}), member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}),
+                            member("mcmc", mcmc, mcmc_options{.reset_interval = 100}),
+                            member("mcmc_anew", mcmc_anew, mcmc_options{.reset_interval = 100}), std::move(tempered),
                             member("exact", exact, exact_options{.walk = 0, .sweeps = 0}));
     }
     [[nodiscard]] static auto members() { return members_with(member("tempering", tempering, tempering_options{})); }
