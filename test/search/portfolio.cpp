@@ -165,7 +165,7 @@ TEST_CASE("a portfolio visits groups of operators first, from the start in each 
         std::size_t last = 9;
         std::uint64_t began = 0;
         void operator()(search::member_turn<double> const& e) {
-            if (last == 1) slices.push_back(e.evaluation - began);
+            if (last == 2) slices.push_back(e.evaluation - began);
             if (e.member == 0 || last == 0) evaluations.push_back(e.evaluation);
             last = e.member;
             began = e.evaluation;
