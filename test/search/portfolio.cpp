@@ -268,10 +268,10 @@ TEST_CASE("a portfolio asks surrogates for more candidates from round to round")
     for (bool const concurrent : {false, true}) {
         asked.clear();
         std::mt19937_64 one{1}, two{1};
-        (void)mine(problem, problem.all.first(), one, {.evaluations = 20'000, .slice = 4096, .concurrent = concurrent});
+        (void)mine(problem, problem.all.first(), one, {.evaluations = 20'000, .slice = 8192, .concurrent = concurrent});
         CHECK(asked == std::vector<std::uint64_t>{12, 64});
         asked.clear();
-        (void)behind(problem, problem.all.first(), two, {.evaluations = 20'000, .slice = 4096, .concurrent = concurrent});
+        (void)behind(problem, problem.all.first(), two, {.evaluations = 60'000, .slice = 8192, .concurrent = concurrent});
         CHECK(asked == (concurrent ? std::vector<std::uint64_t>{12, 64} : std::vector<std::uint64_t>{64})); // at once: none has priced anything
     }
     // Who asks for as many from the beginning is not asked again.

@@ -234,7 +234,7 @@ class portfolio_threads {
 ///   and a stop token end it anywhere, and then it is that of as many evaluations (where members run at once, what those behind the first
 ///   that was cut short did in this round is forgotten).
 /// - `dominator_dp` with few candidates, on a problem with a surrogate, is run again in later rounds with twice as many, or more, up to those that it
-///   has by default; with c candidates of n operators not before n c^2 / 70 evaluations, which take about as long.
+///   has by default; with c candidates of n operators not before n c^2 / 35 evaluations, which take about as long or longer.
 /// - Where the problem has a `coarsening()` greedy visits groups of operators alone: in each of its turns anew from the start of the search, with as
 ///   many evaluations as that takes, and twice the candidates from turn to turn. Slices of those behind it are as long at least.
 ///   `mcmc_anew` and tempering begin at the start, too, so that not all depends on what greedy found first.
@@ -315,7 +315,7 @@ template <class... Ms> class portfolio_of {
       private:
         static constexpr auto most_slice = portfolio_options::most_slice;
         /// Of a surrogate, in the time of an evaluation: 27 to 700 were measured, on 8 to 64 devices.
-        static constexpr double terms_per_evaluation = 70;
+        static constexpr double terms_per_evaluation = 35;
 
         /// `runs`: of a slice each that come next.
         [[nodiscard]] std::optional<stop_reason> due(std::size_t runs = 1) {
