@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/fabric/cooptimize/phased_wiring.hpp>
-#include <parsearch/fabric/wiring/bonded_links.hpp>
+#include <parsearch/fabric/wiring/wirings.hpp>
 
 #include "measure.hpp"
 
@@ -46,8 +46,9 @@ inline nlohmann::json measure_rewiring(cell c, std::vector<double> const& delays
         nlohmann::json least;
         for (auto const& [name, s] : strategies) {
             stopwatch const watch;
-            auto const made = fabric::rewire_within_iteration(problem, s, fabric::bonded_wirings{c.degree, interface_of(c.gbps)},
-                                                              {.reconfiguration_time = ps::picoseconds{std::llround(delay * 1e6)}, .wirings = wired});
+            auto const made =
+                fabric::rewire_within_iteration(problem, s, fabric::wirings{.degree = c.degree, .link = interface_of(c.gbps), .bonded = true},
+                                                {.reconfiguration_time = ps::picoseconds{std::llround(delay * 1e6)}, .wirings = wired});
             one = std::min(one, made.one_wiring_cost);
             if (!least.is_null() && least["iteration_ms"].get<double>() <= ms(made.cost)) continue;
             least = {{"delay_us", delay},

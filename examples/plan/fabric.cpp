@@ -14,7 +14,6 @@
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/fabric/servers/fabric_problem.hpp>
 #include <parsearch/fabric/servers/wire_failures.hpp>
-#include <parsearch/fabric/wiring/bonded_links.hpp>
 #include <parsearch/fabric/wiring/wirings.hpp>
 #include <parsearch/pipeline/plans/plan_simulator.hpp>
 
@@ -190,7 +189,7 @@ void rewire(request const& asked, inputs const& given, planned& made, std::stop_
     std::vector<ps::fabric::network> present; // not one of switches: servers are joined with each other
     if (network.switches == 0) present.push_back(network);
     made.rewired =
-        ps::fabric::rewire_within_iteration(problem, made.plan->plan.strategy, ps::fabric::bonded_wirings{o.degree, servers.interface, o.wiring_seed},
+        ps::fabric::rewire_within_iteration(problem, made.plan->plan.strategy, ps::fabric::wirings{o.degree, servers.interface, o.wiring_seed, true},
                                             {.reconfiguration_time = *asked.reconfiguration, .wirings = std::move(present), .stop = stop});
 }
 

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <parsearch/core/random.hpp>
+#include <parsearch/fabric/wiring/wirings.hpp>
 
 #include "support/networks.hpp"
 #include "support/refusal.hpp"
@@ -89,7 +90,7 @@ TEST_CASE("bonded links: any demand is connected") {
         for (auto const& r : n.rings)
             for (std::size_t i = 0; i < r.size(); ++i) CHECK(wires(n, r[i], r[(i + 1) % r.size()]) > 0);
         CHECK(bonded_links(d, degree, ten_gigabit) == n);
-        auto const all = fabric::bonded_wirings{degree, ten_gigabit}(d);
+        auto const all = fabric::wirings{.degree = degree, .link = ten_gigabit, .bonded = true}(d);
         CHECK(all.back() == n);
         CHECK(all.size() > 1);
     }

@@ -2,7 +2,6 @@
 /// Wirings in which several interfaces of two servers are one link.
 
 #include <cstdint>
-#include <vector>
 
 #include <parsearch/core/compiled.hpp>
 #include <parsearch/fabric/network/network.hpp>
@@ -17,15 +16,6 @@ namespace parsearch::fabric {
 /// apart. Rings are those of groups whose neighbours all have links. Throws `invalid_input` where there are several servers and no interface, or more
 /// than two servers and fewer than two. Complexity: O(servers^3 degree), and the members of groups.
 [[nodiscard]] network bonded_links(demand const& d, std::uint32_t degree, link_description const& link);
-
-/// A finder that answers the networks of `wirings`, and `bonded_links`.
-struct bonded_wirings {
-    std::uint32_t degree = 0;
-    link_description link{}; ///< one direction of an interface
-    std::uint64_t seed = 0;  ///< of the random network
-
-    [[nodiscard]] std::vector<network> operator()(demand const& d) const;
-};
 
 } // namespace parsearch::fabric
 

@@ -6,12 +6,12 @@
 #include <queue>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <parsearch/core/error.hpp>
 #include <parsearch/core/joined_sets.hpp>
 #include <parsearch/fabric/network/hops.hpp>
 #include <parsearch/fabric/wiring/bonded_links.hpp>
-#include <parsearch/fabric/wiring/wirings.hpp>
 
 namespace parsearch::fabric {
 
@@ -171,12 +171,6 @@ PARSEARCH_INLINE network bonded_links(demand const& d, std::uint32_t degree, lin
         out.rings.push_back(g.members);
         if (k > 2) out.rings.emplace_back(g.members.rbegin(), g.members.rend());
     }
-    return out;
-}
-
-PARSEARCH_INLINE std::vector<network> bonded_wirings::operator()(demand const& d) const {
-    auto out = wirings{degree, link, seed}(d);
-    out.push_back(bonded_links(d, degree, link));
     return out;
 }
 

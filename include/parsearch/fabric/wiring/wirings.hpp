@@ -18,6 +18,7 @@ struct wirings {
     std::uint32_t degree = 0;
     link_description link{}; ///< one direction of every link
     std::uint64_t seed = 0;  ///< of the random network
+    bool bonded = false;     ///< and at last `bonded_links`, for parts of an iteration
 
     [[nodiscard]] std::vector<network> operator()(demand const& d) const;
 };
