@@ -634,32 +634,20 @@ static void conclude(request const& asked, inputs const& given, ps::picoseconds 
         made.left_out.emplace_back("what computing time rests on takes more memory than there is; --memory may allow more");
     }
     add_network(given, made);
-    if (asked.failures) {
-        constexpr auto what = "what failures of wires do";
+    auto const add_of_fabric = [&](std::string const& what, auto const& add) {
         tools::deadline const limit(stop, time_beside(asked));
         try {
             unless_cut(what, asked, made, stop, [&] {
                 ps::require_running(stop);
-                fail_wires(asked, given, made, limit.token());
+                add(asked, given, made, limit.token());
                 return true;
             });
         } catch (ps::invalid_input const& e) {
             made.left_out.push_back(ps::text(what, ": ", e.what()));
         }
-    }
-    if (asked.reconfiguration) {
-        constexpr auto what = "what rewiring within the iteration gains";
-        tools::deadline const limit(stop, time_beside(asked));
-        try {
-            unless_cut(what, asked, made, stop, [&] {
-                ps::require_running(stop);
-                rewire(asked, given, made, limit.token());
-                return true;
-            });
-        } catch (ps::invalid_input const& e) {
-            made.left_out.push_back(ps::text(what, ": ", e.what()));
-        }
-    }
+    };
+    if (asked.failures) add_of_fabric("what failures of wires do", fail_wires);
+    if (asked.reconfiguration) add_of_fabric("what rewiring within the iteration gains", rewire);
     add_notes(asked, made);
 }
 
