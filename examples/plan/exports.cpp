@@ -1,7 +1,6 @@
 #include "exports.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,16 +40,14 @@ std::vector<wanted_export> read_exports(std::vector<std::string> const& given, s
     return out;
 }
 
-// Those that are told a plan by words of their own; the others take any.
-static constexpr std::array<std::string_view, 6> with_words{"jax", "megatron", "torchtitan", "pytorch", "deepspeed", "vllm"};
-
 std::string names_of_runtimes_with_words() {
     std::string all;
-    for (auto const known : with_words) all += ps::text(all.empty() ? "" : ", ", known);
+    for (auto const& r : ps::io::runtime_exports)
+        if (!r.of_tasks) all += ps::text(all.empty() ? "" : ", ", r.name);
     return all;
 }
 void require_runtime(std::string const& name) {
-    if (std::ranges::find(with_words, name) == with_words.end())
+    if (auto const* const runtime = ps::io::find_runtime(name); !runtime || runtime->of_tasks)
         throw ps::invalid_input("--for is '", name, "': must be one of ", names_of_runtimes_with_words());
 }
 

@@ -8,12 +8,15 @@
 #include <vector>
 
 #include <parsearch/io/exports/exported_file.hpp>
-#include <parsearch/io/exports/runtimes.hpp>
 #include <parsearch/io/files/configuration_list.hpp>
 #include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/problem/problem.hpp>
 
 #include "output.hpp"
+
+namespace parsearch::io {
+struct runtime_export;
+}
 
 namespace plan {
 

@@ -283,13 +283,13 @@ PARSEARCH_INLINE picoseconds partition_fn::search_state::run_as_it_fits(division
         auto const* const known = d.known_cost_of(i);
         auto const cost = known ? known->cost : consider(other, false, bound, true);
         bool const fits = known ? !known->exceeds : !exceeds();
-        if ((known ? known->refused : refused_) && i > 0) continue;
-        if (i == 0 || std::pair(!fits, cost) < std::pair(!least_fits, least)) {
+        bool const refused = known ? known->refused : refused_;
+        if (i == 0 || (!refused && std::pair(!fits, cost) < std::pair(!least_fits, least))) {
             least = cost;
             least_fits = fits;
             c = other;
         }
-        if (known ? known->refused : refused_) continue; // of another way it may be otherwise
+        if (refused) continue; // of another way it may be otherwise
         if (first || (fits && d.estimates.empty()) || (!d.estimates.empty() && d.estimates[i].missing > 0)) break;
         if (fits) first = i;
     }

@@ -25,6 +25,7 @@ struct runtime_export {
     std::string_view name, file; ///< `file`: what it is called by default
     std::string_view help;
     std::vector<exported_file> (*files)(std::string const& file, exported_plan const&);
+    bool of_tasks = false; ///< it writes what was simulated, of any plan
 };
 
 /// What `Write` writes, as one file.
@@ -42,7 +43,7 @@ inline constexpr std::array runtime_exports{
     runtime_export{"pytorch", "pytorch.json", "device meshes, DTensor placements, styles, stages, as JSON", one_file<write_pytorch_export>},
     runtime_export{"deepspeed", "deepspeed.json", "the configuration of DeepSpeed", one_file<write_deepspeed_config>},
     runtime_export{"vllm", "vllm.flags", "flags of vLLM, of inference", one_file<write_vllm_flags>},
-    runtime_export{"chakra", "chakra", "execution traces of Chakra, one per device, and the groups of collectives", chakra_traces},
+    runtime_export{"chakra", "chakra", "execution traces of Chakra, one per device, and the groups of collectives", chakra_traces, true},
 };
 
 /// All names, in order.
