@@ -46,9 +46,8 @@ inline nlohmann::json measure_rewiring(cell c, std::vector<double> const& delays
         nlohmann::json least;
         for (auto const& [name, s] : strategies) {
             stopwatch const watch;
-            auto const made =
-                fabric::rewire_within_iteration(problem, s, fabric::wirings{.degree = c.degree, .link = interface_of(c.gbps), .bonded = true},
-                                                {.reconfiguration_time = ps::picoseconds{std::llround(delay * 1e6)}, .wirings = wired});
+            auto const made = fabric::rewire_within_iteration(problem, s, fabric::wirings{.degree = c.degree, .link = interface_of(c.gbps)},
+                                                              {.reconfiguration_time = ps::picoseconds{std::llround(delay * 1e6)}, .wirings = wired});
             one = std::min(one, made.one_wiring_cost);
             if (!least.is_null() && least["iteration_ms"].get<double>() <= ms(made.cost)) continue;
             least = {{"delay_us", delay},

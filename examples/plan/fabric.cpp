@@ -189,7 +189,7 @@ void rewire(request const& asked, inputs const& given, planned& made, std::stop_
     std::vector<ps::fabric::network> present; // not one of switches: servers are joined with each other
     if (network.switches == 0) present.push_back(network);
     made.rewired =
-        ps::fabric::rewire_within_iteration(problem, made.plan->plan.strategy, ps::fabric::wirings{o.degree, servers.interface, o.wiring_seed, true},
+        ps::fabric::rewire_within_iteration(problem, made.plan->plan.strategy, ps::fabric::wirings{o.degree, servers.interface, o.wiring_seed},
                                             {.reconfiguration_time = *asked.reconfiguration, .wirings = std::move(present), .stop = stop});
 }
 

@@ -21,6 +21,7 @@
 #include <parsearch/io/report/html_report.hpp>
 
 #include "exports.hpp"
+#include "fabric.hpp"
 #include "output_folder.hpp"
 
 namespace plan {
@@ -46,6 +47,22 @@ ps::io::run_figures run_figures_of(ps::io::compared const& f) {
             .weight_gradient_bytes = moved(kind::weight_gradient),
             .peak_memory = f.fullest_device_use,
             .fits = f.fits};
+}
+
+ps::io::run_rewiring run_rewiring_of(ps::picoseconds reconfiguration, ps::link_description const& wire, ps::fabric::phased_wiring const& r) {
+    ps::io::run_rewiring out{.reconfiguration_ps = reconfiguration.count(),
+                             .cost_ps = r.cost.count(),
+                             .one_wiring_ps = r.one_wiring_cost.count(),
+                             .rewirings = r.rewirings,
+                             .wirings = r.wirings};
+    for (auto const& p : r.phases) {
+        auto& phase = out.phases.emplace_back();
+        phase.begin_ps = p.time.begin.count();
+        phase.end_ps = p.time.end.count();
+        phase.bytes = p.bytes;
+        for (auto const& l : p.wired.links) phase.links.push_back({l.a, l.b, ps::fabric::wires_in(l.each, wire)});
+    }
+    return out;
 }
 
 ps::io::run_manifest manifest_of(request const& asked, inputs const& given, planned const& made, std::vector<ps::io::run_file> files) {
@@ -113,6 +130,8 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
                                           .mean = f->mean,
                                           .worst = f->worst,
                                           .where = f->worst_link ? ends_of(*given.cluster.network, *f->worst_link) : std::string()};
+    if (made.rewired)
+        m.rewiring = run_rewiring_of(*asked.reconfiguration, ps::io::servers_of(fabric_of(asked.cluster)->options).interface, *made.rewired);
     for (auto const& f : shown_rows(made)) m.strategies.push_back(run_figures_of(f));
     m.files = std::move(files);
     return m;

@@ -106,7 +106,7 @@ TEST_CASE("co_optimize: a fabric wired for the strategy is faster than one that 
     CHECK(found.cost < random->after);
 }
 
-TEST_CASE("co_optimize: a searcher that takes a budget gets a quarter for rounds, and the last search has the rest") {
+TEST_CASE("co_optimize: of a budget a half is for rounds, each halving of the starts has as much, and the last search has the rest") {
     for (std::uint64_t seed = 0; seed < support::cases(std::uint64_t{24}); ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 draw(seed);
@@ -125,14 +125,25 @@ TEST_CASE("co_optimize: a searcher that takes a budget gets a quarter for rounds
         };
         auto const found = run();
         REQUIRE(parts.size() == found.rounds.size());
-        REQUIRE(parts.size() >= starts.size() + 2); // of an ideal switch one more, of the last, of data parallelism
-        for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
-            REQUIRE(parts[i] == all / 4 / (starts.size() + 2));
-            REQUIRE_FALSE(found.rounds[i].last);
+        REQUIRE(found.rounds.front().final == false); // an ideal switch, for wirings of its traffic
+        REQUIRE(parts.front() == all / 16);
+        // All starts get a round, then the better half of them, until one is left.
+        std::size_t at = 1, left = 0;
+        while (found.rounds[1 + left].evaluations > 0 && parts[1 + left] == parts[1] && 1 + left + 1 < parts.size()) ++left;
+        std::uint64_t halvings = 0;
+        for (auto n = left; n > 1; n = (n + 1) / 2) ++halvings;
+        for (auto n = left; n > 1; n = (n + 1) / 2) {
+            std::vector<picoseconds> after;
+            for (std::size_t i = 0; i < n; ++i, ++at) {
+                REQUIRE(parts[at] == all / (2 * halvings * n));
+                REQUIRE(found.rounds[at].final);
+                REQUIRE_FALSE(found.rounds[at].last);
+            }
         }
+        REQUIRE(at + 1 == parts.size());
         REQUIRE(found.rounds.back().last);
         REQUIRE(found.stats.evaluations <= all);
-        REQUIRE(parts.back() >= all / 2);
+        REQUIRE(parts.back() >= all / 8);
         REQUIRE(found.reason == stop_reason::evaluation_budget);
         auto least = picoseconds::max();
         for (auto const& r : found.rounds)

@@ -150,7 +150,7 @@ TEST_CASE("rewire_within_iteration: never worse than one wiring, and what it say
         auto const strategy = support::random_strategy(rng, problem.on(known).problem);
         picoseconds const delay{static_cast<std::int64_t>(uniform_index(rng, 3) * 1'000'000)};
         auto const run = [&] {
-            return fabric::rewire_within_iteration(problem, strategy, fabric::wirings{.degree = degree, .link = ten_gigabit, .bonded = true},
+            return fabric::rewire_within_iteration(problem, strategy, fabric::wirings{.degree = degree, .link = ten_gigabit},
                                                    {.reconfiguration_time = delay,
                                                     .phases = 1 + static_cast<std::uint32_t>(seed % 4),
                                                     .cuts = 1 + static_cast<std::uint32_t>(seed % 9),

@@ -90,9 +90,8 @@ TEST_CASE("bonded links: any demand is connected") {
         for (auto const& r : n.rings)
             for (std::size_t i = 0; i < r.size(); ++i) CHECK(wires(n, r[i], r[(i + 1) % r.size()]) > 0);
         CHECK(bonded_links(d, degree, ten_gigabit) == n);
-        auto const all = fabric::wirings{.degree = degree, .link = ten_gigabit, .bonded = true}(d);
-        CHECK(all.back() == n);
-        CHECK(all.size() > 1);
+        auto const all = fabric::wirings{.degree = degree, .link = ten_gigabit}(d);
+        CHECK(std::ranges::any_of(all, [&](fabric::network const& other) { return other.rings == n.rings && same_wiring(other, n); }));
     }
 }
 

@@ -1,7 +1,9 @@
 #include <parsearch/fabric/wiring/rewire_moves.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <random>
 #include <set>
 #include <utility>
@@ -13,6 +15,8 @@
 #include <parsearch/fabric/network/random_regular.hpp>
 #include <parsearch/fabric/network/reconfigurable.hpp>
 #include <parsearch/fabric/network/regular_networks.hpp>
+#include <parsearch/fabric/wiring/bonded_links.hpp>
+#include <parsearch/fabric/wiring/demand.hpp>
 
 #include "support/networks.hpp"
 
@@ -23,47 +27,89 @@ using support::degrees;
 namespace {
 constexpr link_description gigabyte{{1e9}, {}};
 
-/// How many links two networks have in common, by ends.
-std::size_t common_links(network const& x, network const& y) {
-    std::multiset<std::pair<std::uint32_t, std::uint32_t>> left;
-    for (auto const& l : x.links) left.insert(std::minmax(l.a, l.b));
-    std::size_t out = 0;
-    for (auto const& l : y.links)
-        if (auto const at = left.find(std::minmax(l.a, l.b)); at != left.end()) {
-            left.erase(at);
-            ++out;
-        }
+using wire_ends = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+
+/// The ends of every wire, a bundle's as many times as it has wires, in order.
+wire_ends wires_of(network const& n) {
+    wire_ends out;
+    for (auto const& l : n.links) out.insert(out.end(), wires_in(l.each, gigabyte), std::minmax(l.a, l.b));
+    std::ranges::sort(out);
+    return out;
+}
+
+/// How many wires two networks have in common.
+std::size_t common_wires(network const& x, network const& y) {
+    wire_ends out;
+    std::ranges::set_intersection(wires_of(x), wires_of(y), std::back_inserter(out));
+    return out.size();
+}
+
+/// How many wires end at each server.
+std::vector<std::size_t> interfaces(network const& n) {
+    std::vector<std::size_t> out(n.servers, 0);
+    for (auto const& [a, b] : wires_of(n)) ++out[a], ++out[b];
     return out;
 }
 } // namespace
 
-TEST_CASE("exchanged links: two of them change, degrees and connection stay") {
+TEST_CASE("exchanged wires: two of them change, degrees and connection stay") {
     int changed = 0;
     for (std::uint64_t seed = 0; seed < 3000; ++seed) {
         INFO("seed ", seed);
         std::mt19937_64 rng(seed);
         auto const servers = 4 + static_cast<std::uint32_t>(uniform_index(rng, 8));
         auto const n = seed % 3 == 0 ? circulant(servers, {1, 1}, gigabyte) : random_regular(servers, servers % 2 ? 2 : 3, seed, gigabyte);
-        auto const next = exchange_links(n, rng);
+        auto const next = exchange_wires(n, gigabyte, rng);
         if (!next) continue;
         ++changed;
         REQUIRE_NOTHROW(validate(*next));
-        REQUIRE(degrees(*next) == degrees(n));
+        REQUIRE(interfaces(*next) == interfaces(n));
         REQUIRE(connected(*next));
         REQUIRE(next->rings == n.rings);
-        REQUIRE(common_links(n, *next) == n.links.size() - 2);
+        REQUIRE(common_wires(n, *next) == wires_of(n).size() - 2);
     }
     CHECK(changed > 1000);
 }
 
-TEST_CASE("exchanged links: only those between servers move") {
+TEST_CASE("exchanged wires: bundles gain and lose wires, and come back to what they were") {
+    int bonded = 0, parted = 0, kept = 0;
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+        INFO("seed ", seed);
+        std::mt19937_64 rng(seed);
+        demand d(6);
+        for (std::uint32_t a = 0; a < 6; ++a) d.add(a, (a + 1) % 6, static_cast<byte_count>(1 + uniform_index(rng, 1000)));
+        auto n = bonded_links(d, 5, gigabyte);
+        n.links.push_back({0, 3, {{7.5e8}, {}}}); // of another rate: no wire of these
+        auto const begun = wires_of(n);
+        for (int i = 0; i < 40; ++i) {
+            auto next = exchange_wires(n, gigabyte, rng);
+            if (!next) continue;
+            REQUIRE_NOTHROW(validate(*next));
+            REQUIRE(interfaces(*next) == interfaces(n));
+            REQUIRE(common_wires(n, *next) == begun.size() - 2);
+            REQUIRE(std::ranges::count(next->links, network_link{0, 3, {{7.5e8}, {}}}) == 1);
+            std::set<std::pair<std::uint32_t, std::uint32_t>> pairs; // wires like each other are bonded
+            for (auto const& l : next->links)
+                if (l.each.rate.bytes_per_second >= 1e9) REQUIRE(pairs.insert(std::minmax(l.a, l.b)).second);
+            bonded += next->links.size() < n.links.size();
+            parted += next->links.size() > n.links.size();
+            n = *std::move(next);
+            kept += wires_of(n) == begun;
+        }
+    }
+    CHECK(bonded > 100);
+    CHECK(parted > 100);
+    CHECK(kept > 0);
+}
+
+TEST_CASE("exchanged wires: only those between servers move") {
     std::mt19937_64 rng(7);
-    CHECK(!exchange_links(ideal_switch(6, gigabyte), rng)); // none
+    CHECK(!exchange_wires(ideal_switch(6, gigabyte), gigabyte, rng)); // none
     auto n = ideal_switch(6, gigabyte);
     n.links.push_back({0, 1, gigabyte});
     n.links.push_back({2, 3, gigabyte});
     for (int i = 0; i < 50; ++i)
-        if (auto const next = exchange_links(n, rng))
+        if (auto const next = exchange_wires(n, gigabyte, rng))
             for (std::size_t l = 0; l < 6; ++l) REQUIRE(next->links[l] == n.links[l]);
 }
 

@@ -51,8 +51,8 @@ TEST_CASE("wirings: what a demand does not ask for is not tried") {
     fabric::demand none(12), reduces(12), messages(12);
     reduces.add_all_reduce({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 1'000'000);
     messages.add(0, 5, 1'000'000);
-    CHECK(wire(none).size() == 2);
+    CHECK(wire(none).size() == 3); // a ring, at random, bonded
     CHECK(wire(reduces).size() >= 2);
     CHECK(wire(messages).size() >= 2);
-    CHECK(wire(reduces).size() <= 4);
+    CHECK(wire(reduces).size() <= 5);
 }

@@ -147,6 +147,17 @@ TEST_CASE("a manifest is read as it was written") {
     CHECK(read(written(failed)).failures == failed.failures);
     failed.failures->mean = failed.failures->worst = std::nullopt;
     CHECK(read(written(failed)).failures == failed.failures);
+    CHECK(text.find("rewiring") == std::string::npos);
+    auto rewired = m;
+    rewired.rewiring = io::run_rewiring{.reconfiguration_ps = 10'000'000, .cost_ps = 90, .one_wiring_ps = 95, .rewirings = 2, .wirings = 7};
+    rewired.rewiring->phases = {{.begin_ps = 0, .end_ps = 40, .bytes = 12, .links = {{0, 1, 3}, {1, 2, 1}}},
+                                {.begin_ps = 50, .end_ps = 80, .bytes = 1}};
+    CHECK(read(written(rewired)).rewiring == rewired.rewiring);
+    auto const refused_rewiring = [&](auto const& was, auto const& is) {
+        return refusal([&] { return read(support::replaced(written(rewired), was, is)); });
+    };
+    CHECK(refused_rewiring("\"end_ps\": 40", "\"end_ps\": -4") == "run.json: rewiring.phases[0].end_ps is -4: must not be negative");
+    CHECK(refused_rewiring("\"one_wiring_ps\"", "\"other\"").starts_with("run.json: rewiring.other: unknown member"));
     CHECK(text.find("pipelines") == std::string::npos);
     CHECK_FALSE(io::repeatable_pipelines(m).has_value());
     auto piped = m;

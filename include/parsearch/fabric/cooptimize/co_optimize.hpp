@@ -2,6 +2,7 @@
 /// Co-optimization: strategy and topology in turns, each made for the other.
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -103,52 +104,38 @@ concept BudgetedSearcher =
 
 namespace detail {
 
-/// What of a budget a round may take.
-struct co_shares {
-    search::budget round{};                                                ///< of each round but the last
-    std::uint64_t evaluations = std::numeric_limits<std::uint64_t>::max(); ///< when so many are gone,
-    std::chrono::nanoseconds time = std::chrono::nanoseconds::max();       ///< or so much time, the last round begins
-};
-
-/// A quarter of the budget is for rounds; the first ones, `first` of them, take all of it at most.
-[[nodiscard]] inline co_shares shares_of(co_options const& o, std::uint64_t first) {
-    co_shares out;
-    out.round.stop = o.stop;
-    if (o.evaluations) {
-        out.evaluations = *o.evaluations / 4;
-        out.round.evaluations = std::max<std::uint64_t>(1, out.evaluations / first);
-    }
-    if (o.time) {
-        out.time = *o.time / 4;
-        out.round.time = out.time / static_cast<std::int64_t>(first);
-    }
+/// One of `parts` equal parts of what `o` allows.
+[[nodiscard]] inline search::budget part_of(co_options const& o, std::uint64_t parts) {
+    search::budget out{.time = {}, .evaluations = {}, .stop = o.stop};
+    if (o.evaluations) out.evaluations = std::max<std::uint64_t>(1, *o.evaluations / parts);
+    if (o.time) out.time = *o.time / static_cast<std::int64_t>(parts);
     return out;
 }
 
-/// Rounds from one start.
+/// Rounds from one start, on one wiring after the other.
 struct co_chain {
     std::size_t number = 0;
-    std::vector<network> wirings; ///< to choose from
-    bool final = true;
+    network wired;
     space::flat_strategy strategy;
     std::uint64_t round = 0;
-    std::optional<picoseconds> best{}; ///< on networks that may be the result
-    bool open = true;
+    std::optional<picoseconds> cost{}; ///< of `strategy` on `wired`, after a round
 };
 
 } // namespace detail
 
 /// `co_optimize(searcher, finder)(problem, start, rng, options, observers...)`: alternating optimization of strategy and topology (W. Wang et al.,
-/// TopoOpt, NSDI 2023, section 4). From each start: search a strategy on the fabric; wire the servers for the traffic of what was found (of the
-/// present and several other wirings that on which it runs fastest); search on; and again, until a round improves nothing or there were `rounds`.
-/// First each start gets a round, one that may not be the result two; then the one with the best plan goes on, as long as it can. At last servers
-/// swap places and links exchange ends on the best wiring, while that makes its plan faster, and a last search goes on there. The answer is the
-/// best of all rounds on fabrics that may be the result, so it is never worse than what the searcher finds on any `final` start: these are rounds
-/// too.
+/// TopoOpt, NSDI 2023, section 4), in a race. First a strategy is searched on each start that may not be the result, and servers are wired for its
+/// traffic in all ways that the finder knows: each is a start, beside the others. A round is a search on one wiring. All starts get one; the better
+/// half of them gets another, and so on, as in successive halving (K. Jamieson and A. Talwalkar, AISTATS 2016), until one is left. Before a further
+/// round the servers are wired again, by the present wiring or one for the traffic of the strategy found, that on which it runs fastest; with a
+/// budget they swap places then, and wires exchange ends, while that makes it faster. At last the best plan of all gets such changes and a last
+/// search. The answer is the best of all rounds on fabrics that may be the result, so it is never worse than what the searcher finds on any `final`
+/// start: these are rounds too.
 ///
 /// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes. If it may be called as `searcher(problem, start,
-///   rng, budget)`, too, it is: a quarter of the budget of the options is for the rounds, in equal parts, and the last search has what is left.
-///   Others, and where there is no budget, get a last search only if a change of the wiring made the plan faster.
+///   rng, budget)`, too, it is: a sixteenth of the budget is for starts that may not be the result, a half for rounds, each time that starts are
+///   halved equally much, an eighth for changes of the best wiring, and the last search has what is left. Others, and where there is no budget, go on
+///   with the last start until a round improves nothing, and get a last search only if a change of the wiring made the plan faster.
 /// - The first start is `start`: a network and a strategy to begin with. Without a network (`{}`) servers are wired for the traffic of the strategy,
 ///   without a strategy it is data parallelism; then come the starts of the options, each with that strategy.
 /// - Deterministic without `time`, where searcher and finder are: the searches run one after the other and take their random numbers from `rng`.
@@ -178,13 +165,7 @@ template <class F, TopologyFinder Finder> class co_optimize {
             if (made.empty()) throw invalid_input("co_optimize: the finder made no network: must be at least one");
             return made;
         };
-        std::vector<detail::co_chain> chains;
-        chains.push_back({0, start.wired.servers > 0 ? std::vector{start.wired} : wire_for(start.strategy), true, start.strategy});
-        for (auto const& other : options.starts) chains.push_back({chains.size(), {other.wired}, other.final, start.strategy});
         bool const budgeted = BudgetedSearcher<F, R> && (options.evaluations || options.time);
-        auto const on_the_way = std::ranges::count(chains, false, &detail::co_chain::final);
-        auto const shares =
-            BudgetedSearcher<F, R> ? detail::shares_of(options, chains.size() + static_cast<std::uint64_t>(on_the_way)) : detail::co_shares{};
 
         auto const rewiring = [&](network const& n) {
             return options.present ? rewiring_time(options.rewiring, *options.present, n) : picoseconds{0};
@@ -208,15 +189,16 @@ template <class F, TopologyFinder Finder> class co_optimize {
                 if (auto other = place(std::move(wired), s); !out || other.cost < out->cost) out.emplace(std::move(other));
             return *std::move(out);
         };
-        // What swaps of servers and exchanges of links make of it, in an eighth of the budget at most.
-        auto const rewired = [&](placed_plan at, space::flat_strategy const& s) {
+        // What swaps of servers and exchanges of wires make of it, in a part of the budget at most.
+        auto const rewired = [&](placed_plan at, space::flat_strategy const& s, search::budget const& part) {
             auto const evaluations = run.stats().evaluations;
             auto const began = run.elapsed();
             for (std::uint64_t failed = 0; failed < options.rewirings; ++failed) {
-                if (options.evaluations && run.stats().evaluations - evaluations >= *options.evaluations / 8) break;
-                if (options.time && run.elapsed() - began >= *options.time / 8) break;
+                if (part.evaluations && run.stats().evaluations - evaluations >= *part.evaluations) break;
+                if (part.time && run.elapsed() - began >= *part.time) break;
                 if (options.stop.stop_requested() || run.evaluations_left() == 0 || run.time_left() <= std::chrono::nanoseconds{0}) break;
-                auto changed = uniform_index(rng, 2) == 0 ? swap_servers(at.wired, rng) : exchange_links(at.wired, rng);
+                auto changed =
+                    uniform_index(rng, 2) == 0 ? swap_servers(at.wired, rng) : exchange_wires(at.wired, problem.options().servers.interface, rng);
                 if (!changed) continue;
                 auto other = place(*std::move(changed), s);
                 if (!(other.cost < at.cost)) continue;
@@ -240,47 +222,68 @@ template <class F, TopologyFinder Finder> class co_optimize {
             if (rounds.back().final && run.offer(fabric_plan{at.wired, found.best}, cost)) feasible = found.reason != stop_reason::nothing_feasible;
             return found;
         };
-        auto const next_round = [&](detail::co_chain& c) {
-            if (!rounds.empty()) ended = run.due();
+        auto const next_round = [&](detail::co_chain& c, bool final, std::uint64_t parts) {
+            if (std::ranges::any_of(rounds, &co_round::final)) ended = run.due(); // there is an answer
             if (ended) return;
             auto const began = seconds();
-            co_round round{.start = c.number, .round = c.round};
-            if (c.round > 0) {
+            auto at = place(std::move(c.wired), c.strategy);
+            if (c.cost) {
                 auto others = wire_for(c.strategy);
-                if (!c.final) c.wirings.clear();
-                std::ranges::move(others, std::back_inserter(c.wirings));
-                c.final = true;
+                others.insert(others.begin(), std::move(at.wired));
+                at = fastest(std::move(others), c.strategy);
+                if (budgeted) at = rewired(std::move(at), c.strategy, detail::part_of(options, 2 * parts));
             }
-            round.final = c.final;
-            auto const at = fastest(std::exchange(c.wirings, {}), c.strategy);
-            c.wirings.push_back(at.wired);
-            auto found = search_on(at, c.strategy, shares.round, std::move(round), began);
+            auto found =
+                search_on(at, c.strategy, detail::part_of(options, parts), {.start = c.number, .round = c.round, .wired = {}, .final = final}, began);
+            c.wired = std::move(at.wired);
             c.strategy = std::move(found.best);
+            c.cost = rounds.back().after;
             ++c.round;
-            auto const cost = rounds.back().after;
-            c.open = c.round < options.rounds && (!c.final || !c.best || cost < *c.best);
-            if (c.final && (!c.best || cost < *c.best)) c.best = cost;
         };
 
-        for (auto& c : chains)
-            while (c.open && !c.best && !ended) next_round(c);
-        while (!ended) {
-            detail::co_chain* next = nullptr;
-            for (auto& c : chains)
-                if (c.open && (!next || *c.best < *next->best)) next = &c;
-            if (!next || run.stats().evaluations >= shares.evaluations || run.elapsed() >= shares.time) break;
-            next_round(*next);
+        std::vector<detail::co_chain> chains;
+        auto const begin = [&](std::size_t number, network wired, space::flat_strategy const& s, std::uint64_t round) {
+            chains.push_back({.number = number, .wired = std::move(wired), .strategy = s, .round = round});
+        };
+        begin(0, start.wired.servers > 0 ? start.wired : fastest(wire_for(start.strategy), start.strategy).wired, start.strategy, 0);
+        auto const on_the_way = static_cast<std::uint64_t>(std::ranges::count(options.starts, false, &start_fabric::final));
+        for (std::size_t i = 0; i < options.starts.size(); ++i) {
+            auto const& other = options.starts[i];
+            if (other.final) {
+                begin(i + 1, other.wired, start.strategy, 0);
+                continue;
+            }
+            if (run.due()) continue;
+            detail::co_chain first{.number = i + 1, .wired = other.wired, .strategy = start.strategy};
+            next_round(first, false, 16 * on_the_way);
+            for (auto& made : wire_for(first.strategy)) begin(i + 1, std::move(made), first.strategy, 1);
+        }
+        auto const halvings = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::bit_width(chains.size() - 1)));
+        for (bool on = true; on && !ended;) {
+            on = false;
+            auto const before = chains.front().cost;
+            for (auto& c : chains) {
+                if (ended || c.round == options.rounds) continue;
+                next_round(c, true, 2 * halvings * chains.size());
+                on = true;
+            }
+            std::ranges::stable_sort(chains, {}, [](detail::co_chain const& c) { return c.cost.value_or(cost_traits<picoseconds>::infinity()); });
+            if (chains.size() > 1) chains.resize((chains.size() + 1) / 2);
+            else if (before && chains.front().cost >= before) break;
+            if (chains.size() == 1 && budgeted) break;
         }
         if (!ended && !(ended = run.due())) {
             auto best = run.best();
-            auto const of_start = std::ranges::find_if(rounds, [&](auto const& r) { return r.final && r.after == run.best_cost(); })->start;
+            auto const from = *std::ranges::find_if(rounds, [&](auto const& r) { return r.final && r.after == run.best_cost(); });
+            auto last =
+                std::ranges::max(rounds | std::views::filter([&](auto const& r) { return r.start == from.start; }), {}, &co_round::round).round;
             auto began = seconds();
-            auto const at = rewired(place(best.wired, best.strategy), best.strategy);
+            auto const at = rewired(place(best.wired, best.strategy), best.strategy, detail::part_of(options, 8));
             for (bool on = budgeted || at.cost < run.best_cost(); on; began = seconds()) {
                 search::budget left{.time = {}, .evaluations = {}, .stop = options.stop};
                 if (options.time) left.time = run.time_left();
                 if (options.evaluations) left.evaluations = std::max<std::uint64_t>(1, run.evaluations_left());
-                auto found = search_on(at, best.strategy, left, {.start = of_start, .round = chains[of_start].round++, .last = true}, began);
+                auto found = search_on(at, best.strategy, left, {.start = from.start, .round = ++last, .wired = {}, .last = true}, began);
                 best.strategy = std::move(found.best);
                 ended = run.due(); // asks observers for more
                 on = budgeted && !ended && (found.ended == stop_reason::evaluation_budget || found.ended == stop_reason::time_budget);

@@ -35,6 +35,21 @@ struct network {
     friend bool operator==(network const&, network const&) = default;
 };
 
+/// `wires` links like `wire` between the same two, bonded: as one link of their rates' sum.
+[[nodiscard]] inline link_description bundle_of(link_description wire, std::uint64_t wires) {
+    wire.rate.bytes_per_second *= static_cast<double>(wires);
+    wire.reduction.bytes_per_second *= static_cast<double>(wires);
+    return wire;
+}
+
+/// Of how many links like `wire` `each` is the bundle; 1 where it is none.
+[[nodiscard]] inline std::uint64_t wires_in(link_description const& each, link_description const& wire) {
+    auto const wires = each.rate.bytes_per_second / wire.rate.bytes_per_second;
+    if (!(wires >= 1.5 && wires < 1e6)) return 1;
+    auto const whole = static_cast<std::uint64_t>(wires + 0.5);
+    return bundle_of(wire, whole) == each ? whole : 1;
+}
+
 /// The most vertices of a network.
 inline constexpr std::uint32_t max_vertices = 1 << 17;
 

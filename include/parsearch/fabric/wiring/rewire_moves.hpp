@@ -16,33 +16,28 @@
 namespace parsearch::fabric {
 
 namespace detail {
-/// The links of `n` between servers: those that a patch panel can move.
-[[nodiscard]] std::vector<std::size_t> server_links(network const& n);
+/// The link of each wire of `n` between servers: those that a patch panel can move.
+[[nodiscard]] std::vector<std::size_t> links_of_wires(network const& n, link_description const& wire);
+/// `n` with the ends of a wire of one link and a wire of another exchanged: see `exchange_wires`.
+[[nodiscard]] std::optional<network> with_exchanged(network const& n, link_description const& wire, std::size_t first, std::size_t second,
+                                                    bool crosswise);
 /// Whether two rings go through the same servers in the same order, wherever they begin.
 [[nodiscard]] bool same_cycle(std::vector<std::uint32_t> const& x, std::vector<std::uint32_t> const& y);
 [[nodiscard]] inline std::vector<std::uint32_t> reversed(std::vector<std::uint32_t> const& order) { return {order.rbegin(), order.rend()}; }
 } // namespace detail
 
-/// `n` with the ends of two links between servers, drawn uniformly, exchanged: a - b and c - d become a - c and b - d, or a - d and b - c. Nothing
-/// where that would change nothing, join a server to itself or disconnect the network. Rings stay as they are: where a hop has lost its link, it
-/// takes the routes. Symmetric: the way back is as likely. Complexity: O(links).
-template <RandomBits R> [[nodiscard]] std::optional<network> exchange_links(network const& n, R& rng) {
-    auto const links = detail::server_links(n);
+/// `n` with the ends of two wires between servers, drawn uniformly, exchanged: a - b and c - d become a - c and b - d, or a - d and b - c. A link is
+/// one wire, or as many like `wire` as it bundles (`bundle_of`); a wire like `wire` that comes between servers that have such a link is bonded with
+/// it. Nothing where that would change nothing, join a server to itself, disconnect the network, or the wires are of different rates. Rings stay as
+/// they are: where a hop has lost its link, it takes the routes. Symmetric: the way back is as likely, wire by wire. Complexity: O(links + wires).
+template <RandomBits R> [[nodiscard]] std::optional<network> exchange_wires(network const& n, link_description const& wire, R& rng) {
+    auto const links = detail::links_of_wires(n, wire);
     if (links.size() < 2) return std::nullopt;
     auto const first = uniform_index(rng, links.size());
     auto second = uniform_index(rng, links.size() - 1);
     if (second >= first) ++second;
     bool const crosswise = uniform_index(rng, 2) == 0;
-    auto out = n;
-    auto& x = out.links[links[first]];
-    auto& y = out.links[links[second]];
-    std::swap(x.b, crosswise ? y.b : y.a);
-    if (x.a == x.b || y.a == y.b) return std::nullopt;
-    auto const joins = [](network_link const& l) { return std::minmax(l.a, l.b); };
-    auto const &was = n.links[links[first]], &other = n.links[links[second]];
-    if (joins(x) == joins(was) || joins(x) == joins(other)) return std::nullopt;
-    if (!connected(out)) return std::nullopt;
-    return out;
+    return detail::with_exchanged(n, wire, links[first], links[second], crosswise);
 }
 
 /// `n` with two servers, drawn uniformly, in each other's place: links and rings of either become those of the other. All rings keep their links.
@@ -64,9 +59,9 @@ template <RandomBits R> [[nodiscard]] std::optional<network> swap_servers(networ
 }
 
 /// `n` with one of its rings, drawn uniformly, replaced by the ring of another step through the same servers (`ring_steps`), drawn uniformly; so is
-/// the ring that goes the other way, where there is one. Where all hops of the old ring have links of their own, these move to the hops of the new
-/// one; else the links stay. Nothing where the servers have no other ring, the new one is the old one, or its links would disconnect the network.
-/// Complexity: O(links * hops).
+/// the ring that goes the other way, where there is one. Where all hops of the old ring have links of their own, of one rate, these move to the
+/// hops of the new one; else the links stay. Nothing where the servers have no other ring, the new one is the old one, or its links would disconnect
+/// the network. Complexity: O(links * hops).
 template <RandomBits R> [[nodiscard]] std::optional<network> replace_ring(network const& n, R& rng) {
     if (n.rings.empty()) return std::nullopt;
     auto const number = uniform_index(rng, n.rings.size());
@@ -86,7 +81,7 @@ template <RandomBits R> [[nodiscard]] std::optional<network> replace_ring(networ
         auto const from = old[i], to = old[(i + 1) % old.size()];
         std::size_t l = 0;
         while (l < n.links.size() && (taken[l] || std::minmax(n.links[l].a, n.links[l].b) != std::minmax(from, to))) ++l;
-        if (l == n.links.size()) break;
+        if (l == n.links.size() || n.links[l].each != n.links[hops.empty() ? l : hops.front()].each) break;
         taken[l] = true;
         hops.push_back(l);
     }

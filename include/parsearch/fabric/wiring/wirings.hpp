@@ -12,13 +12,13 @@
 namespace parsearch::fabric {
 
 /// A finder that wires servers of `degree` interfaces for a demand in several ways: as `topology_finder` has it, by all steps instead of the
-/// geometric sequence, with all interfaces for rings, by bytes alone, as TopoOpt's code does, and at random (`random_links`, with the rings that
-/// `disjoint_rings` finds): ways between any two servers are shortest there. Each wiring comes once. Throws as `topology_finder`.
+/// geometric sequence, with all interfaces for rings, by bytes alone, as TopoOpt's code does, at random (`random_links`, with the rings that
+/// `disjoint_rings` finds): ways between any two servers are shortest there, and with `bonded_links`. Each wiring comes once. Throws as
+/// `topology_finder`.
 struct wirings {
     std::uint32_t degree = 0;
     link_description link{}; ///< one direction of every link
     std::uint64_t seed = 0;  ///< of the random network
-    bool bonded = false;     ///< and at last `bonded_links`, for parts of an iteration
 
     [[nodiscard]] std::vector<network> operator()(demand const& d) const;
 };

@@ -27,7 +27,7 @@ PARSEARCH_INLINE std::vector<network> wirings::operator()(demand const& d) const
     }
     if (d.point_to_point_bytes() > 0) add({.pairs = pair_weight::bytes});
     if (degree > 2 && d.servers() > 2) add_network(with_rings(random_links(d.servers(), degree, seed, link), {.seed = seed}));
-    if (bonded) out.push_back(bonded_links(d, degree, link));
+    add_network(bonded_links(d, degree, link));
     return out;
 }
 

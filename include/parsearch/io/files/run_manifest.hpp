@@ -177,6 +177,40 @@ inline constexpr auto described<run_failures> = boost::hana::make_tuple(
     field("mean", &run_failures::mean, "how many times as long an iteration takes, of the others"),
     field("worst", &run_failures::worst, "of these, the one that takes longest"), field("where", &run_failures::where, "the ends of that link"));
 
+/// A part of the iteration and the links of servers meanwhile: `fabric::wiring_phase`.
+struct run_wiring_phase {
+    struct link {
+        std::uint32_t a = 0, b = 0; ///< servers
+        std::uint64_t wires = 1;    ///< interfaces of either that are this link
+        friend bool operator==(link const&, link const&) = default;
+    };
+    std::int64_t begin_ps = 0, end_ps = 0; ///< from when the links are set until the last of the phase's movements has arrived
+    std::int64_t bytes = 0;                ///< that these put on the wire, were each link one hop
+    std::vector<link> links{};
+    friend bool operator==(run_wiring_phase const&, run_wiring_phase const&) = default;
+};
+template <>
+inline constexpr auto described<run_wiring_phase> =
+    boost::hana::make_tuple(field("begin_ps", &run_wiring_phase::begin_ps, "when its links are set"),
+                            field("end_ps", &run_wiring_phase::end_ps, "when the last of its movements has arrived"),
+                            field("bytes", &run_wiring_phase::bytes, "that these put on the wire, were each link one hop"));
+
+/// What the plan takes where its servers are rewired within the iteration: `fabric::phased_wiring`.
+struct run_rewiring {
+    std::int64_t reconfiguration_ps = 0;      ///< that each rewiring takes
+    std::int64_t cost_ps = 0;                 ///< of an iteration
+    std::int64_t one_wiring_ps = 0;           ///< on the best wiring of those tried for all of it
+    std::uint64_t rewirings = 0, wirings = 0; ///< within an iteration; tried
+    std::vector<run_wiring_phase> phases{};   ///< in order; one: nothing is rewired
+    friend bool operator==(run_rewiring const&, run_rewiring const&) = default;
+};
+template <>
+inline constexpr auto described<run_rewiring> =
+    boost::hana::make_tuple(field("reconfiguration_ps", &run_rewiring::reconfiguration_ps, "that each rewiring takes"),
+                            field("cost_ps", &run_rewiring::cost_ps, "of an iteration"),
+                            field("one_wiring_ps", &run_rewiring::one_wiring_ps, "on the best wiring of those tried for all of it"),
+                            field("rewirings", &run_rewiring::rewirings, "within an iteration"), field("wirings", &run_rewiring::wirings, "tried"));
+
 /// How blocks that repeat were planned alike.
 struct run_regular {
     double share = 0;              ///< by which a strategy that differs must be faster
@@ -209,6 +243,7 @@ struct run_manifest {
     std::optional<run_rewriting> rewriting{};     ///< where rules were applied
     std::optional<run_pipelines> pipelines{};     ///< where pipelines were searched
     std::optional<run_failures> failures{};       ///< where they were asked for
+    std::optional<run_rewiring> rewiring{};       ///< where it was asked for
     std::vector<run_figures> strategies{};        ///< those compared, the found one last
     std::vector<run_file> files{};                ///< written beside the manifest, which is the last of them
 };

@@ -30,6 +30,45 @@ template <class Before> [[nodiscard]] pipeline::partition_options repeatable(pip
     return options;
 }
 
+[[nodiscard]] inline nlohmann::ordered_json rewiring_to_json(run_rewiring const& r) {
+    auto json = options_to_json(r);
+    json["phases"] = nlohmann::ordered_json::array();
+    for (auto const& p : r.phases) {
+        auto& phase = json["phases"].emplace_back(options_to_json(p));
+        phase["links"] = nlohmann::ordered_json::array();
+        for (auto const& l : p.links) phase["links"].push_back({l.a, l.b, l.wires});
+    }
+    return json;
+}
+
+/// Sets the described members of `to`, all of which must be there and not negative.
+template <class T> void read_counts(json_value const& json, json_object const& said, T& to) {
+    for_each_field(to, [&](auto const& f, auto& member) {
+        value_from_json(said.at(f.name), member);
+        require_not_negative(json, f.name, member);
+    });
+}
+
+[[nodiscard]] inline run_rewiring rewiring_from_json(json_value const& json) {
+    auto const said = json.object({"reconfiguration_ps", "cost_ps", "one_wiring_ps", "rewirings", "wirings", "phases"});
+    run_rewiring out;
+    read_counts(json, said, out);
+    auto const phases = said.at("phases");
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+        auto const phase = phases[i].object({"begin_ps", "end_ps", "bytes", "links"});
+        read_counts(phases[i], phase, out.phases.emplace_back());
+        auto const links = phase.at("links");
+        for (std::size_t l = 0; l < links.size(); ++l) {
+            auto const ends = links[l];
+            if (ends.size() != 3)
+                throw invalid_input(ends.place(), " has ", ends.size(), " elements: must be two servers and how many wires join them");
+            out.phases.back().links.push_back(
+                {ends[0].integer<std::uint32_t>(), ends[1].integer<std::uint32_t>(), ends[2].integer<std::uint64_t>(1)});
+        }
+    }
+    return out;
+}
+
 } // namespace parsearch::io::detail
 
 namespace parsearch::io {
@@ -90,6 +129,7 @@ PARSEARCH_IO_INLINE void write_run_manifest(std::ostream& out, run_manifest cons
         json["pipelines"]["options"] = options_to_json(m.pipelines->options);
     }
     if (m.failures) json["failures"] = options_to_json(*m.failures);
+    if (m.rewiring) json["rewiring"] = detail::rewiring_to_json(*m.rewiring);
     json["strategies"] = nlohmann::ordered_json::array();
     for (auto const& s : m.strategies) json["strategies"].push_back(options_to_json(s));
     json["files"] = nlohmann::ordered_json::array();
@@ -98,10 +138,10 @@ PARSEARCH_IO_INLINE void write_run_manifest(std::ostream& out, run_manifest cons
 }
 
 PARSEARCH_IO_INLINE run_manifest read_run_manifest(json_document const& document) {
-    auto const root = document.object(run_format, run_version,
-                                      {"library",    "model",     "cluster",    "start",  "profile", "rules",    "seed",           "search",
-                                       "simulation", "space",     "pin",        "forbid", "regular", "result",   "lower_bound_ps", "compute",
-                                       "rewriting",  "pipelines", "strategies", "files",  "kernels", "replicas", "failures",       "runtime"});
+    auto const root = document.object(
+        run_format, run_version, {"library",    "model", "cluster", "start",    "profile",  "rules",          "seed",    "search",    "simulation",
+                                  "space",      "pin",   "forbid",  "regular",  "result",   "lower_bound_ps", "compute", "rewriting", "pipelines",
+                                  "strategies", "files", "kernels", "replicas", "failures", "runtime",        "rewiring"});
     run_manifest m;
     m.library = root.at("library").string();
     m.model = described_from_json<run_input>(root.at("model"));
@@ -172,6 +212,7 @@ PARSEARCH_IO_INLINE run_manifest read_run_manifest(json_document const& document
         m.pipelines = std::move(p);
     }
     if (auto const failures = root.find("failures")) m.failures = described_from_json<run_failures>(*failures);
+    if (auto const rewiring = root.find("rewiring")) m.rewiring = detail::rewiring_from_json(*rewiring);
     auto const strategies = root.at("strategies");
     for (std::size_t i = 0; i < strategies.size(); ++i) {
         auto const& s = m.strategies.emplace_back(described_from_json<run_figures>(strategies[i]));
