@@ -110,7 +110,7 @@ template <class P> void add_report(cell const& c, P const& placed, fabric::fabri
     auto const report = fabric::report_of(n, placed.cluster, ps::sim::make_report(simulator, plan.strategy));
     row["network"] = n.name;
     row["links"] = n.links.size();
-    row["link_gbps"] = n.links.front().each.rate.bytes_per_second * 8e-9;
+    row["link_gbps"] = fabric::one_wire_of(n.links.front()).each.rate.bytes_per_second * 8e-9;
     auto const price = listed_price(c, n);
     row["price"] = price ? nlohmann::json(*price) : nlohmann::json();
     row["mean_hops"] = report.mean_pair_hops;
@@ -141,6 +141,7 @@ found_plan co_optimized(P const& problem, cell const& c, fabric::co_options cons
     row["rounds"] = nlohmann::json::array();
     return fabric::co_optimize(search, fabric::wirings{c.degree, interface_of(c.gbps)})(problem, {}, rng, options, [&](fabric::co_round const& r) {
         row["rounds"].push_back({{"start", r.start},
+                                 {"chain", r.chain},
                                  {"network", r.wired.name},
                                  {"rings", r.wired.rings.size()},
                                  {"last", r.last},

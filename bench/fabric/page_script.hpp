@@ -132,7 +132,7 @@ function networks(c) {
 function rounds(c) {
   const row = rowsOf(c, ...keys).find(r => r.rounds), all = row ? row.rounds : [], costs = all.map(q => q.iteration_ms).filter(t => t !== null);
   if (costs.length < 2) { byId('rounds').replaceChildren(el('p', {}, 'One round alone.')); return; }
-  const lines = [...new Set(all.map(q => q.start))].map(s => all.filter(q => q.start === s)), names = ['wired for data parallelism', 'from an ideal switch', 'from a random network', 'from a fat tree'];
+  const lines = [...new Set(all.map(q => q.chain))].map(c => all.filter(q => q.chain === c)), names = ['wired for data parallelism', 'from an ideal switch', 'from a random network', 'from a fat tree'];
   const w = 700, h = 240, left = 64, top = 16, bottom = 200, last = Math.max(...lines.map(l => l.length)) - 1, high = Math.max(...costs) * 1.02, low = Math.min(...costs) * 0.98;
   const x = i => left + 20 + (w - left - 60) * i / Math.max(last, 1), y = t => bottom - (bottom - top) * (t - low) / (high - low);
   const svg = el('svg:svg', { viewBox: `0 0 ${w} ${h}`, role: 'img', 'aria-label': 'Time of an iteration by round', style: 'max-width:800px' }, el('svg:path', { class: 'axis', d: `M${left} ${bottom}H${w}` }));

@@ -21,7 +21,6 @@
 #include <parsearch/io/report/html_report.hpp>
 
 #include "exports.hpp"
-#include "fabric.hpp"
 #include "output_folder.hpp"
 
 namespace plan {
@@ -49,7 +48,7 @@ ps::io::run_figures run_figures_of(ps::io::compared const& f) {
             .fits = f.fits};
 }
 
-ps::io::run_rewiring run_rewiring_of(ps::picoseconds reconfiguration, ps::link_description const& wire, ps::fabric::phased_wiring const& r) {
+ps::io::run_rewiring run_rewiring_of(ps::picoseconds reconfiguration, ps::fabric::phased_wiring const& r) {
     ps::io::run_rewiring out{.reconfiguration_ps = reconfiguration.count(),
                              .cost_ps = r.cost.count(),
                              .one_wiring_ps = r.one_wiring_cost.count(),
@@ -60,7 +59,7 @@ ps::io::run_rewiring run_rewiring_of(ps::picoseconds reconfiguration, ps::link_d
         phase.begin_ps = p.time.begin.count();
         phase.end_ps = p.time.end.count();
         phase.bytes = p.bytes;
-        for (auto const& l : p.wired.links) phase.links.push_back({l.a, l.b, ps::fabric::wires_in(l.each, wire)});
+        for (auto const& l : p.wired.links) phase.links.push_back({l.a, l.b, l.wires});
     }
     return out;
 }
@@ -130,8 +129,7 @@ ps::io::run_manifest manifest_of(request const& asked, inputs const& given, plan
                                           .mean = f->mean,
                                           .worst = f->worst,
                                           .where = f->worst_link ? ends_of(*given.cluster.network, *f->worst_link) : std::string()};
-    if (made.rewired)
-        m.rewiring = run_rewiring_of(*asked.reconfiguration, ps::io::servers_of(fabric_of(asked.cluster)->options).interface, *made.rewired);
+    if (made.rewired) m.rewiring = run_rewiring_of(*asked.reconfiguration, *made.rewired);
     for (auto const& f : shown_rows(made)) m.strategies.push_back(run_figures_of(f));
     m.files = std::move(files);
     return m;

@@ -176,12 +176,13 @@ std::vector<ps::io::report_round> rounds_of(planned const& made) {
         bool const best = !chosen && r.final && r.after == made.found().figures.cost;
         chosen = chosen || best;
         auto const again = std::ranges::any_of(
-            made.wired->rounds, [&](auto const& other) { return other.start == r.start && other.round + 1 == r.round && other.wired == r.wired; });
-        out.push_back({.network = r.last         ? "the best of these"
-                                  : again        ? "the same"
-                                  : r.round > 0  ? "wired for what was found"
-                                  : r.start == 0 ? "wired for data parallelism"
-                                                 : r.wired.name,
+            made.wired->rounds, [&](auto const& other) { return other.chain == r.chain && other.round + 1 == r.round && other.wired == r.wired; });
+        auto const from = std::ranges::find(made.wired->rounds, r.start, &ps::fabric::co_round::start); // the first of its start
+        out.push_back({.network = r.last                                  ? "the best of these"
+                                  : again                                 ? "the same"
+                                  : r.round > 0 || from->final != r.final ? "wired for what was found"
+                                  : r.start == 0                          ? "wired for data parallelism"
+                                                                          : r.wired.name,
                        .round = r.round + 1,
                        .before = r.before,
                        .after = r.after,

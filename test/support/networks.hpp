@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <parsearch/core/units.hpp>
+#include <parsearch/fabric/network/hops.hpp>
 #include <parsearch/fabric/network/network.hpp>
 #include <parsearch/fabric/servers/server_cluster.hpp>
 #include <parsearch/topology/device.hpp>
@@ -24,14 +25,7 @@ inline parsearch::fabric::server_options slow_servers(std::uint32_t gpus) {
             .interface = ten_gigabit};
 }
 
-/// How many links each vertex of a network has.
-inline std::vector<std::uint32_t> degrees(parsearch::fabric::network const& n) {
-    std::vector<std::uint32_t> out(n.vertices(), 0);
-    for (auto const& l : n.links) {
-        ++out[l.a];
-        ++out[l.b];
-    }
-    return out;
-}
+/// How many wires each vertex of a network has.
+inline std::vector<std::uint32_t> degrees(parsearch::fabric::network const& n) { return parsearch::fabric::degrees_of(n.vertices(), n.links); }
 
 } // namespace support

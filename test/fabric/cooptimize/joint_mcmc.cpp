@@ -50,7 +50,7 @@ TEST_CASE("joint_mcmc: what it answers is what it costs, never more than the sta
         REQUIRE(found.cost <= problem.on(start.wired).problem.evaluator()(start.strategy));
         REQUIRE(problem.on(found.best.wired).problem.evaluator()(found.best.strategy) == found.cost);
         std::uint64_t wires = 0;
-        for (auto const& l : found.best.wired.links) wires += fabric::wires_in(l.each, ten_gigabit);
+        for (auto const& l : found.best.wired.links) wires += l.wires;
         REQUIRE(wires == start.wired.links.size());
         auto const twin = run(again);
         REQUIRE(moves == again);

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <parsearch/fabric/network/fat_tree_network.hpp>
+#include <parsearch/fabric/network/hops.hpp>
 #include <parsearch/fabric/network/random_regular.hpp>
 
 using namespace parsearch;
@@ -24,6 +25,13 @@ TEST_CASE("prices by parts, by hand") {
     CHECK(p.optical_ports == 16 * 100);
     CHECK(p.cables == 16 * 150);
     CHECK(price_of(ring, cabling::optical_switch).optical_ports == 16 * 520);
+    // Two bonded wires are two wires, and two interfaces at either end.
+    auto doubled = ring, bonded = ring;
+    doubled.links.insert(doubled.links.end(), ring.links.begin(), ring.links.end());
+    for (auto& l : bonded.links) l = bundle_of(l, 2);
+    for (auto const through : {cabling::fixed, cabling::patch_panel, cabling::optical_switch})
+        CHECK(price_of(bonded, through).total() == price_of(doubled, through).total());
+    CHECK(degrees_of(8, bonded.links) == degrees_of(8, doubled.links));
     p = price_of(fat_tree(16, each), cabling::patch_panel); // 48 links, 96 ends, 16 of servers; nothing between two servers
     CHECK(p.interfaces == 16 * 659);
     CHECK(p.switch_ports == 80 * 187);

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <ranges>
 #include <stop_token>
@@ -48,8 +47,8 @@ struct co_options {
     std::optional<std::uint64_t> evaluations{};     ///< strategies priced in all rounds, at least 1; as `time`
     std::stop_token stop{};                         ///< looked at between rounds, and by searchers that take a budget
 
-    std::uint64_t rounds = 5;           ///< the most rounds from each start, at least 1
-    std::uint64_t rewirings = 100;      ///< changes of the best wiring, tried in a row without making its plan faster; 0: none
+    std::uint64_t rounds = 5;           ///< the most rounds in a chain, at least 1
+    std::uint64_t rewirings = 100;      ///< changes of a wiring, tried in a row without making its plan faster; 0: none
     std::vector<start_fabric> starts{}; ///< after `start`
     std::optional<network> present{};   ///< what is wired now: other networks cost a rewiring
     reconfigurable_options rewiring{};  ///< what that costs
@@ -65,7 +64,8 @@ inline void validate(co_options const& o) {
 /// One round: a search on one network. Told to observers when it ends.
 struct co_round {
     std::size_t start = 0;   ///< 0: `start`, then the starts of the options
-    std::uint64_t round = 0; ///< of this start
+    std::uint64_t chain = 0; ///< of the chains of rounds: a start that may not be the result has one for itself and one for each wiring made from it
+    std::uint64_t round = 0; ///< of this chain
     network wired{};
     bool final = true;    ///< whether the network may be the result
     bool last = false;    ///< on the best plan of all rounds, its wiring changed for it, with what is left of the budget
@@ -104,17 +104,23 @@ concept BudgetedSearcher =
 
 namespace detail {
 
-/// One of `parts` equal parts of what `o` allows.
-[[nodiscard]] inline search::budget part_of(co_options const& o, std::uint64_t parts) {
+/// `share` of what `o` allows.
+[[nodiscard]] inline search::budget part_of(co_options const& o, double share) {
     search::budget out{.time = {}, .evaluations = {}, .stop = o.stop};
-    if (o.evaluations) out.evaluations = std::max<std::uint64_t>(1, *o.evaluations / parts);
-    if (o.time) out.time = *o.time / static_cast<std::int64_t>(parts);
+    if (o.evaluations) out.evaluations = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(*o.evaluations) * share));
+    if (o.time) out.time = std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(o.time->count()) * share));
     return out;
 }
 
+/// Of the budget: for starts that may not be the result, for rounds, and for changes of the best wiring. The last search has the rest.
+inline constexpr double share_of_first = 1. / 16, share_of_rounds = 5. / 8, share_of_changes = 1. / 8;
+/// Wirings that are raced for the strategy of a start that may not be the result. More were no better (16 cells of `./bench/run fabric`).
+inline constexpr std::size_t wirings_of_first = 2;
+
 /// Rounds from one start, on one wiring after the other.
 struct co_chain {
-    std::size_t number = 0;
+    std::size_t start = 0;
+    std::uint64_t number = 0;
     network wired;
     space::flat_strategy strategy;
     std::uint64_t round = 0;
@@ -125,17 +131,18 @@ struct co_chain {
 
 /// `co_optimize(searcher, finder)(problem, start, rng, options, observers...)`: alternating optimization of strategy and topology (W. Wang et al.,
 /// TopoOpt, NSDI 2023, section 4), in a race. First a strategy is searched on each start that may not be the result, and servers are wired for its
-/// traffic in all ways that the finder knows: each is a start, beside the others. A round is a search on one wiring. All starts get one; the better
-/// half of them gets another, and so on, as in successive halving (K. Jamieson and A. Talwalkar, AISTATS 2016), until one is left. Before a further
-/// round the servers are wired again, by the present wiring or one for the traffic of the strategy found, that on which it runs fastest; with a
-/// budget they swap places then, and wires exchange ends, while that makes it faster. At last the best plan of all gets such changes and a last
-/// search. The answer is the best of all rounds on fabrics that may be the result, so it is never worse than what the searcher finds on any `final`
-/// start: these are rounds too.
+/// traffic in all ways that the finder knows: the two on which it runs fastest are starts, beside the others. A round is a search on one wiring. All
+/// starts get one; the better half of them gets another, and so on, as in successive halving (K. Jamieson and A. Talwalkar, AISTATS 2016), until one
+/// is left. Before a further round the servers are wired again, by the present wiring or one for the traffic of the strategy found, that on which it
+/// runs fastest; with a budget they swap places then, and wires exchange ends, while that makes it faster. At last the best plan of all gets such
+/// changes and a last search. The answer is the best of all rounds on fabrics that may be the result, so it is never worse than what the searcher
+/// finds on any `final` start: these are rounds too.
 ///
 /// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes. If it may be called as `searcher(problem, start,
-///   rng, budget)`, too, it is: a sixteenth of the budget is for starts that may not be the result, a half for rounds, each time that starts are
-///   halved equally much, an eighth for changes of the best wiring, and the last search has what is left. Others, and where there is no budget, go on
-///   with the last start until a round improves nothing, and get a last search only if a change of the wiring made the plan faster.
+///   rng, budget)`, too, it is: a sixteenth of the budget is for starts that may not be the result, five eighths for rounds, each time that starts
+///   are halved equally much, of which a half at most for the wiring, an eighth for changes of the best wiring, and the last search has what is left.
+///   Others, and where there is no budget, go on with the last start until a round improves nothing or its chain has had `rounds`, and get a last
+///   search only if a change of the wiring made the plan faster.
 /// - The first start is `start`: a network and a strategy to begin with. Without a network (`{}`) servers are wired for the traffic of the strategy,
 ///   without a strategy it is data parallelism; then come the starts of the options, each with that strategy.
 /// - Deterministic without `time`, where searcher and finder are: the searches run one after the other and take their random numbers from `rng`.
@@ -197,8 +204,7 @@ template <class F, TopologyFinder Finder> class co_optimize {
                 if (part.evaluations && run.stats().evaluations - evaluations >= *part.evaluations) break;
                 if (part.time && run.elapsed() - began >= *part.time) break;
                 if (options.stop.stop_requested() || run.evaluations_left() == 0 || run.time_left() <= std::chrono::nanoseconds{0}) break;
-                auto changed =
-                    uniform_index(rng, 2) == 0 ? swap_servers(at.wired, rng) : exchange_wires(at.wired, problem.options().servers.interface, rng);
+                auto changed = uniform_index(rng, 2) == 0 ? swap_servers(at.wired, rng) : exchange_wires(at.wired, rng);
                 if (!changed) continue;
                 auto other = place(*std::move(changed), s);
                 if (!(other.cost < at.cost)) continue;
@@ -222,19 +228,24 @@ template <class F, TopologyFinder Finder> class co_optimize {
             if (rounds.back().final && run.offer(fabric_plan{at.wired, found.best}, cost)) feasible = found.reason != stop_reason::nothing_feasible;
             return found;
         };
-        auto const next_round = [&](detail::co_chain& c, bool final, std::uint64_t parts) {
+        // A round of a chain, in a share of the budget: half of it at most for the wiring, the rest for a search.
+        auto const next_round = [&](detail::co_chain& c, bool final, double share) {
             if (std::ranges::any_of(rounds, &co_round::final)) ended = run.due(); // there is an answer
             if (ended) return;
             auto const began = seconds();
-            auto at = place(std::move(c.wired), c.strategy);
-            if (c.cost) {
-                auto others = wire_for(c.strategy);
-                others.insert(others.begin(), std::move(at.wired));
-                at = fastest(std::move(others), c.strategy);
-                if (budgeted) at = rewired(std::move(at), c.strategy, detail::part_of(options, 2 * parts));
+            auto const evaluations = run.stats().evaluations;
+            auto const time = run.elapsed();
+            std::vector<network> wirings{std::move(c.wired)};
+            if (c.cost) std::ranges::move(wire_for(c.strategy), std::back_inserter(wirings));
+            auto at = fastest(std::move(wirings), c.strategy);
+            if (c.cost && budgeted) at = rewired(std::move(at), c.strategy, detail::part_of(options, share / 2));
+            auto part = detail::part_of(options, share);
+            if (part.evaluations) {
+                auto const left = *part.evaluations - std::min(*part.evaluations, run.stats().evaluations - evaluations);
+                part.evaluations = std::max<std::uint64_t>(1, std::min(left, run.evaluations_left()));
             }
-            auto found =
-                search_on(at, c.strategy, detail::part_of(options, parts), {.start = c.number, .round = c.round, .wired = {}, .final = final}, began);
+            if (part.time) part.time = std::max(std::chrono::nanoseconds{1}, std::min(*part.time - (run.elapsed() - time), run.time_left()));
+            auto found = search_on(at, c.strategy, part, {.start = c.start, .chain = c.number, .round = c.round, .wired = {}, .final = final}, began);
             c.wired = std::move(at.wired);
             c.strategy = std::move(found.best);
             c.cost = rounds.back().after;
@@ -242,29 +253,34 @@ template <class F, TopologyFinder Finder> class co_optimize {
         };
 
         std::vector<detail::co_chain> chains;
-        auto const begin = [&](std::size_t number, network wired, space::flat_strategy const& s, std::uint64_t round) {
-            chains.push_back({.number = number, .wired = std::move(wired), .strategy = s, .round = round});
+        std::uint64_t made = 0; // chains
+        auto const add_chain = [&](std::size_t from, network wired, space::flat_strategy const& s) {
+            chains.push_back({.start = from, .number = made++, .wired = std::move(wired), .strategy = s});
         };
-        begin(0, start.wired.servers > 0 ? start.wired : fastest(wire_for(start.strategy), start.strategy).wired, start.strategy, 0);
-        auto const on_the_way = static_cast<std::uint64_t>(std::ranges::count(options.starts, false, &start_fabric::final));
+        add_chain(0, start.wired.servers > 0 ? start.wired : fastest(wire_for(start.strategy), start.strategy).wired, start.strategy);
+        auto const not_final = static_cast<double>(std::ranges::count(options.starts, false, &start_fabric::final));
         for (std::size_t i = 0; i < options.starts.size(); ++i) {
             auto const& other = options.starts[i];
             if (other.final) {
-                begin(i + 1, other.wired, start.strategy, 0);
+                add_chain(i + 1, other.wired, start.strategy);
                 continue;
             }
             if (run.due()) continue;
-            detail::co_chain first{.number = i + 1, .wired = other.wired, .strategy = start.strategy};
-            next_round(first, false, 16 * on_the_way);
-            for (auto& made : wire_for(first.strategy)) begin(i + 1, std::move(made), first.strategy, 1);
+            detail::co_chain first{.start = i + 1, .number = made++, .wired = other.wired, .strategy = start.strategy};
+            next_round(first, false, detail::share_of_first / not_final);
+            std::vector<placed_plan> placed;
+            for (auto& wired : wire_for(first.strategy)) placed.push_back(place(std::move(wired), first.strategy));
+            std::ranges::stable_sort(placed, {}, &placed_plan::cost);
+            for (auto& p : placed | std::views::take(detail::wirings_of_first)) add_chain(i + 1, std::move(p.wired), first.strategy);
         }
         auto const halvings = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::bit_width(chains.size() - 1)));
         for (bool on = true; on && !ended;) {
             on = false;
             auto const before = chains.front().cost;
+            auto const share = detail::share_of_rounds / static_cast<double>(halvings * chains.size());
             for (auto& c : chains) {
                 if (ended || c.round == options.rounds) continue;
-                next_round(c, true, 2 * halvings * chains.size());
+                next_round(c, true, share);
                 on = true;
             }
             std::ranges::stable_sort(chains, {}, [](detail::co_chain const& c) { return c.cost.value_or(cost_traits<picoseconds>::infinity()); });
@@ -276,14 +292,15 @@ template <class F, TopologyFinder Finder> class co_optimize {
             auto best = run.best();
             auto const from = *std::ranges::find_if(rounds, [&](auto const& r) { return r.final && r.after == run.best_cost(); });
             auto last =
-                std::ranges::max(rounds | std::views::filter([&](auto const& r) { return r.start == from.start; }), {}, &co_round::round).round;
+                std::ranges::max(rounds | std::views::filter([&](auto const& r) { return r.chain == from.chain; }), {}, &co_round::round).round;
             auto began = seconds();
-            auto const at = rewired(place(best.wired, best.strategy), best.strategy, detail::part_of(options, 8));
+            auto const at = rewired(place(best.wired, best.strategy), best.strategy, detail::part_of(options, detail::share_of_changes));
             for (bool on = budgeted || at.cost < run.best_cost(); on; began = seconds()) {
                 search::budget left{.time = {}, .evaluations = {}, .stop = options.stop};
                 if (options.time) left.time = run.time_left();
                 if (options.evaluations) left.evaluations = std::max<std::uint64_t>(1, run.evaluations_left());
-                auto found = search_on(at, best.strategy, left, {.start = from.start, .round = ++last, .wired = {}, .last = true}, began);
+                auto found =
+                    search_on(at, best.strategy, left, {.start = from.start, .chain = from.chain, .round = ++last, .wired = {}, .last = true}, began);
                 best.strategy = std::move(found.best);
                 ended = run.due(); // asks observers for more
                 on = budgeted && !ended && (found.ended == stop_reason::evaluation_budget || found.ended == stop_reason::time_budget);

@@ -113,7 +113,7 @@ template <class R> class fabric_drawings {
         std::optional<picoseconds> bound;
     };
 
-    fabric_drawings(R& rng, link_description const& wire, double link_share) : rng_(&rng), wire_(&wire), link_share_(link_share) {}
+    fabric_drawings(R& rng, double link_share) : rng_(&rng), link_share_(link_share) {}
 
     template <class Session> drawing const& next(Session& run, search::temperature_rule const& rule, std::uint64_t) {
         drawn_.changes.clear();
@@ -127,7 +127,7 @@ template <class R> class fabric_drawings {
   private:
     template <class Session> void wiring(Session const& run, double temperature) {
         bool const ring = uniform_index(*rng_, 2) == 1;
-        auto changed = ring ? replace_ring(run.current().wired, *rng_) : exchange_wires(run.current().wired, *wire_, *rng_);
+        auto changed = ring ? replace_ring(run.current().wired, *rng_) : exchange_wires(run.current().wired, *rng_);
         if (!changed) return;
         drawn_.changes.emplace_back().to = *std::move(changed);
         drawn_.origin = {.move = ring ? std::size_t{1} : std::size_t{0}, .index = {}};
@@ -143,7 +143,6 @@ template <class R> class fabric_drawings {
     }
 
     R* rng_;
-    link_description const* wire_; ///< of an interface
     double link_share_;
     drawing drawn_;
     search::drawing<space::configuration, picoseconds> of_strategy_;
@@ -171,7 +170,7 @@ struct joint_mcmc_fn {
         search::basic_session<detail::fabric_pricer, fabric_plan, std::remove_reference_t<Os>...> run(
             "joint_mcmc", [&] { return detail::fabric_pricer(problem, start); }, start, search::budget_of(options),
             search::patience_of(options, operators), options.progress_interval, observers...);
-        detail::fabric_drawings<R> drawings(rng, problem.options().servers.interface, options.link_share);
+        detail::fabric_drawings<R> drawings(rng, options.link_share);
         auto const links = start.wired.links;
         search::no_other_starts<fabric_plan> others;
         auto found = search::metropolis(run, drawings, std::move(start), others,

@@ -28,13 +28,14 @@ template <LinkRange Links> [[nodiscard]] std::vector<std::vector<std::uint32_t>>
     return out;
 }
 
-/// How many links each vertex has. Precondition: both ends of a link are below `n`.
+/// How many links each vertex has, those that have a member `wires` counted as so many. Precondition: both ends of a link are below `n`.
 template <LinkRange Links> [[nodiscard]] std::vector<std::uint32_t> degrees_of(std::uint32_t n, Links const& links) {
     std::vector<std::uint32_t> out(n, 0);
-    for (auto const& l : links) {
-        ++out[l.a];
-        ++out[l.b];
-    }
+    for (auto const& l : links)
+        for (auto const v : {l.a, l.b}) {
+            if constexpr (requires { l.wires; }) out[v] += l.wires;
+            else ++out[v];
+        }
     return out;
 }
 

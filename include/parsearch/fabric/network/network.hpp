@@ -18,7 +18,8 @@ namespace parsearch::fabric {
 /// A duplex link between two vertices of a network. Several may join the same two.
 struct network_link {
     std::uint32_t a = 0, b = 0;
-    link_description each{}; ///< one direction
+    link_description each{}; ///< one direction, of all wires
+    std::uint32_t wires = 1; ///< bonded, each at an interface of its own at either end
     friend bool operator==(network_link const&, network_link const&) = default;
 };
 
@@ -35,19 +36,20 @@ struct network {
     friend bool operator==(network const&, network const&) = default;
 };
 
-/// `wires` links like `wire` between the same two, bonded: as one link of their rates' sum.
-[[nodiscard]] inline link_description bundle_of(link_description wire, std::uint64_t wires) {
-    wire.rate.bytes_per_second *= static_cast<double>(wires);
-    wire.reduction.bytes_per_second *= static_cast<double>(wires);
-    return wire;
+/// One wire of a link.
+[[nodiscard]] inline network_link one_wire_of(network_link l) {
+    l.each.rate.bytes_per_second /= l.wires;
+    l.each.reduction.bytes_per_second /= l.wires;
+    l.wires = 1;
+    return l;
 }
 
-/// Of how many links like `wire` `each` is the bundle; 1 where it is none.
-[[nodiscard]] inline std::uint64_t wires_in(link_description const& each, link_description const& wire) {
-    auto const wires = each.rate.bytes_per_second / wire.rate.bytes_per_second;
-    if (!(wires >= 1.5 && wires < 1e6)) return 1;
-    auto const whole = static_cast<std::uint64_t>(wires + 0.5);
-    return bundle_of(wire, whole) == each ? whole : 1;
+/// `wires` links like `wire` between the same two, bonded: one link of their rates' sum.
+[[nodiscard]] inline network_link bundle_of(network_link wire, std::uint32_t wires) {
+    wire.each.rate.bytes_per_second *= wires;
+    wire.each.reduction.bytes_per_second *= wires;
+    wire.wires = wires;
+    return wire;
 }
 
 /// The most vertices of a network.
@@ -59,8 +61,8 @@ inline constexpr std::uint32_t max_vertices = 1 << 17;
 }
 
 /// Checks a network, made by hand or by a function of this directory. Throws `invalid_input` naming the value and the rule that it breaks: at least
-/// one server, at most `max_vertices` vertices; a link joins two different ones of them, its rate is positive and its latency not negative; links
-/// connect all vertices; a ring has two servers or more, each once. Complexity: O(vertices + links + rings * servers log servers).
+/// one server, at most `max_vertices` vertices; a link joins two different ones of them, it has a wire, its rate is positive and its latency not
+/// negative; links connect all vertices; a ring has two servers or more, each once. Complexity: O(vertices + links + rings * servers log servers).
 void validate(network const& n);
 
 /// Refuses a number of servers that no network has.

@@ -14,6 +14,7 @@ PARSEARCH_INLINE void validate(network const& n) {
         auto const& l = n.links[i];
         if (l.a >= n.vertices() || l.b >= n.vertices() || l.a == l.b)
             throw invalid_input(place(), ", link ", i, " joins ", l.a, " and ", l.b, ": must join two different ones of ", n.vertices(), " vertices");
+        if (l.wires < 1) throw invalid_input(place(), ", link ", i, " of 0 wires: must have at least one");
         topology::validate(l.each, text(place(), ", link ", i));
     }
     auto const distance = hops_from(0, neighbours_of(n.vertices(), n.links));

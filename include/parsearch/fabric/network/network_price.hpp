@@ -51,7 +51,7 @@ struct network_price {
     [[nodiscard]] double total() const noexcept { return interfaces + transceivers + switch_ports + optical_ports + cables; }
 };
 
-/// What network `n` costs: for each end of a link a transceiver and an interface (server) or a port (switch), of ports those in use; for each link a
+/// What network `n` costs: for each end of a wire a transceiver and an interface (server) or a port (switch), of ports those in use; for each wire a
 /// cable, and where it joins two servers what `through` says. Throws as `price_list::at`. Complexity: O(links * rates).
 [[nodiscard]] network_price price_of(network const& n, cabling through = cabling::fixed, price_list const& prices = {});
 

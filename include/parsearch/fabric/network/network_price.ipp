@@ -40,12 +40,13 @@ PARSEARCH_INLINE void price_list::check() const {
 PARSEARCH_INLINE network_price price_of(network const& n, cabling through, price_list const& prices) {
     network_price out;
     for (auto const& l : n.links) {
-        auto const p = prices.at(l.each.rate);
-        for (auto const v : {l.a, l.b}) (v < n.servers ? out.interfaces : out.switch_ports) += v < n.servers ? p.interface : p.switch_port;
-        out.transceivers += 2 * p.transceiver;
+        auto const p = prices.at(one_wire_of(l).each.rate);
+        for (auto const v : {l.a, l.b})
+            (v < n.servers ? out.interfaces : out.switch_ports) += l.wires * (v < n.servers ? p.interface : p.switch_port);
+        out.transceivers += 2 * l.wires * p.transceiver;
         bool const optical = through != cabling::fixed && l.a < n.servers && l.b < n.servers;
-        out.cables += (optical ? 2 : 1) * prices.cable;
-        if (optical) out.optical_ports += 2 * (through == cabling::patch_panel ? prices.patch_panel_port : prices.optical_switch_port);
+        out.cables += (optical ? 2 : 1) * l.wires * prices.cable;
+        if (optical) out.optical_ports += 2 * l.wires * (through == cabling::patch_panel ? prices.patch_panel_port : prices.optical_switch_port);
     }
     return out;
 }

@@ -13,7 +13,7 @@ PARSEARCH_INLINE bool same_wiring(network const& x, network const& y) {
         auto out = n.links;
         for (auto& l : out)
             if (l.a > l.b) std::swap(l.a, l.b);
-        auto const key = [](network_link const& l) { return std::tuple(l.a, l.b, l.each.rate.bytes_per_second, l.each.latency); };
+        auto const key = [](network_link const& l) { return std::tuple(l.a, l.b, l.wires, l.each.rate.bytes_per_second, l.each.latency); };
         std::sort(out.begin(), out.end(), [&](auto const& p, auto const& q) { return key(p) < key(q); });
         return out;
     };

@@ -79,7 +79,7 @@ PARSEARCH_INLINE network bundles::made(link_description const& link) const {
     network out{.name = "bonded links", .servers = servers_};
     for (std::uint32_t a = 0; a < servers_; ++a)
         for (auto b = a + 1; b < servers_; ++b) {
-            if (wires(a, b) > 0) out.links.push_back({a, b, bundle_of(link, wires(a, b))});
+            if (wires(a, b) > 0) out.links.push_back(bundle_of({a, b, link}, wires(a, b)));
         }
     return out;
 }

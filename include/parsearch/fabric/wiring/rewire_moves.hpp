@@ -17,27 +17,26 @@ namespace parsearch::fabric {
 
 namespace detail {
 /// The link of each wire of `n` between servers: those that a patch panel can move.
-[[nodiscard]] std::vector<std::size_t> links_of_wires(network const& n, link_description const& wire);
+[[nodiscard]] std::vector<std::size_t> links_of_wires(network const& n);
 /// `n` with the ends of a wire of one link and a wire of another exchanged: see `exchange_wires`.
-[[nodiscard]] std::optional<network> with_exchanged(network const& n, link_description const& wire, std::size_t first, std::size_t second,
-                                                    bool crosswise);
+[[nodiscard]] std::optional<network> with_exchanged(network const& n, std::size_t first, std::size_t second, bool crosswise);
 /// Whether two rings go through the same servers in the same order, wherever they begin.
 [[nodiscard]] bool same_cycle(std::vector<std::uint32_t> const& x, std::vector<std::uint32_t> const& y);
 [[nodiscard]] inline std::vector<std::uint32_t> reversed(std::vector<std::uint32_t> const& order) { return {order.rbegin(), order.rend()}; }
 } // namespace detail
 
-/// `n` with the ends of two wires between servers, drawn uniformly, exchanged: a - b and c - d become a - c and b - d, or a - d and b - c. A link is
-/// one wire, or as many like `wire` as it bundles (`bundle_of`); a wire like `wire` that comes between servers that have such a link is bonded with
-/// it. Nothing where that would change nothing, join a server to itself, disconnect the network, or the wires are of different rates. Rings stay as
-/// they are: where a hop has lost its link, it takes the routes. Symmetric: the way back is as likely, wire by wire. Complexity: O(links + wires).
-template <RandomBits R> [[nodiscard]] std::optional<network> exchange_wires(network const& n, link_description const& wire, R& rng) {
-    auto const links = detail::links_of_wires(n, wire);
+/// `n` with the ends of two wires between servers, drawn uniformly, exchanged: a - b and c - d become a - c and b - d, or a - d and b - c. A wire
+/// that comes between servers that have a link of such wires is bonded with it. Nothing where that would change nothing, join a server to itself,
+/// disconnect the network, or the wires are of different rates. Rings stay as they are: where a hop has lost its link, it takes the routes.
+/// Symmetric: the way back is as likely, wire by wire. Complexity: O(links + wires).
+template <RandomBits R> [[nodiscard]] std::optional<network> exchange_wires(network const& n, R& rng) {
+    auto const links = detail::links_of_wires(n);
     if (links.size() < 2) return std::nullopt;
     auto const first = uniform_index(rng, links.size());
     auto second = uniform_index(rng, links.size() - 1);
     if (second >= first) ++second;
     bool const crosswise = uniform_index(rng, 2) == 0;
-    return detail::with_exchanged(n, wire, links[first], links[second], crosswise);
+    return detail::with_exchanged(n, links[first], links[second], crosswise);
 }
 
 /// `n` with two servers, drawn uniformly, in each other's place: links and rings of either become those of the other. All rings keep their links.

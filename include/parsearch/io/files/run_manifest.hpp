@@ -181,7 +181,7 @@ inline constexpr auto described<run_failures> = boost::hana::make_tuple(
 struct run_wiring_phase {
     struct link {
         std::uint32_t a = 0, b = 0; ///< servers
-        std::uint64_t wires = 1;    ///< interfaces of either that are this link
+        std::uint32_t wires = 1;    ///< interfaces of either that are this link
         friend bool operator==(link const&, link const&) = default;
     };
     std::int64_t begin_ps = 0, end_ps = 0; ///< from when the links are set until the last of the phase's movements has arrived

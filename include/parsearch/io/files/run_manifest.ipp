@@ -63,7 +63,7 @@ template <class T> void read_counts(json_value const& json, json_object const& s
             if (ends.size() != 3)
                 throw invalid_input(ends.place(), " has ", ends.size(), " elements: must be two servers and how many wires join them");
             out.phases.back().links.push_back(
-                {ends[0].integer<std::uint32_t>(), ends[1].integer<std::uint32_t>(), ends[2].integer<std::uint64_t>(1)});
+                {ends[0].integer<std::uint32_t>(), ends[1].integer<std::uint32_t>(), ends[2].integer<std::uint32_t>(1)});
         }
     }
     return out;
