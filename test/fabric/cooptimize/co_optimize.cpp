@@ -140,25 +140,28 @@ TEST_CASE("co_optimize: the better half of the starts goes on, each halving in a
         for (std::size_t p = 0; p < passes.size(); ++p) {
             for (auto const& r : passes[p]) {
                 REQUIRE(r.round == p);
-                REQUIRE(r.evaluations <= all * 5 / 8 / passes.size() / passes[p].size());
+                REQUIRE(r.evaluations <= all * 3 / 8 / passes.size() / passes[p].size());
             }
             if (p + 1 == passes.size()) continue;
-            REQUIRE(passes[p + 1].size() == (passes[p].size() + 1) / 2);
+            REQUIRE(passes[p + 1].size() <= (passes[p].size() + 1) / 2); // fewer where several have come to one plan
             auto const goes_on = [&](auto const& r) {
                 return std::ranges::find(passes[p + 1], r.chain, &fabric::co_round::chain) != passes[p + 1].end();
             };
+            auto const goes_on_as = [&](auto const& other) { // it has come to the same plan
+                return std::ranges::any_of(passes[p], [&](auto const& r) { return r.after == other.after && goes_on(r); });
+            };
             for (auto const& r : passes[p])
                 for (auto const& other : passes[p])
-                    if (goes_on(r) && !goes_on(other)) REQUIRE(r.after <= other.after);
+                    if (goes_on(r) && !goes_on_as(other)) REQUIRE(r.after <= other.after);
             for (auto const& r : passes[p + 1]) { // from where the chain was
                 auto const was = std::ranges::find(passes[p], r.chain, &fabric::co_round::chain);
                 REQUIRE(was != passes[p].end());
                 REQUIRE(r.before <= was->after);
             }
         }
-        REQUIRE(passes.back().size() == 2);
+        REQUIRE(passes.size() <= 3); // fewer where all have come to one plan
         REQUIRE(found.stats.evaluations <= all);
-        REQUIRE(parts.back() + 20 >= all * 3 / 16); // but for what wirings took
+        REQUIRE(parts.back() + 20 >= all * 7 / 16); // but for what wirings took
         REQUIRE(found.reason == stop_reason::evaluation_budget);
         auto least = picoseconds::max();
         for (auto const& r : rounds)

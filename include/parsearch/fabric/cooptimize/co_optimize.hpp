@@ -113,7 +113,7 @@ namespace detail {
 }
 
 /// Of the budget: for starts that may not be the result, for rounds, and for changes of the best wiring. The last search has the rest.
-inline constexpr double share_of_first = 1. / 16, share_of_rounds = 5. / 8, share_of_changes = 1. / 8;
+inline constexpr double share_of_first = 1. / 16, share_of_rounds = 3. / 8, share_of_changes = 1. / 8;
 /// Wirings that are raced for the strategy of a start that may not be the result. More were no better (16 cells of `./bench/run fabric`).
 inline constexpr std::size_t wirings_of_first = 2;
 
@@ -139,7 +139,7 @@ struct co_chain {
 /// finds on any `final` start: these are rounds too.
 ///
 /// - `searcher(problem, start, rng)` is any search of the problems that `fabric_problem::on` makes. If it may be called as `searcher(problem, start,
-///   rng, budget)`, too, it is: a sixteenth of the budget is for starts that may not be the result, five eighths for rounds, each time that starts
+///   rng, budget)`, too, it is: a sixteenth of the budget is for starts that may not be the result, three eighths for rounds, each time that starts
 ///   are halved equally much, of which a half at most for the wiring, an eighth for changes of the best wiring, and the last search has what is left.
 ///   Others, and where there is no budget, go on with the last start until a round improves nothing or its chain has had `rounds`, and get a last
 ///   search only if a change of the wiring made the plan faster.
@@ -284,6 +284,13 @@ template <class F, TopologyFinder Finder> class co_optimize {
                 on = true;
             }
             std::ranges::stable_sort(chains, {}, [](detail::co_chain const& c) { return c.cost.value_or(cost_traits<picoseconds>::infinity()); });
+            // Those that have come to the same plan as one before go no further.
+            for (std::size_t c = 1; c < chains.size();) {
+                auto const same = [&](detail::co_chain const& other) { return other.cost == chains[c].cost && other.strategy == chains[c].strategy; };
+                if (std::any_of(chains.begin(), chains.begin() + static_cast<std::ptrdiff_t>(c), same))
+                    chains.erase(chains.begin() + static_cast<std::ptrdiff_t>(c));
+                else ++c;
+            }
             if (chains.size() > 1) chains.resize((chains.size() + 1) / 2);
             else if (before && chains.front().cost >= before) break;
             if (chains.size() == 1 && budgeted) break;

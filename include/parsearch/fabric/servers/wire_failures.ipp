@@ -35,12 +35,12 @@ PARSEARCH_INLINE std::optional<network> without_wire(network const& n, std::uint
     if (!(wire.bytes_per_second > 0)) throw invalid_input("without_wire: a wire of ", wire.bytes_per_second, " B/s: must be positive");
     validate(n);
     auto out = n;
-    auto const& l = n.links[link];
-    if (l.wires > 1) {
-        out.links[link] = bundle_of(one_wire_of(l), l.wires - 1);
+    auto const& failed = n.links[link];
+    if (failed.wires > 1) {
+        out.links[link] = bundle_of(one_wire_of(failed), failed.wires - 1);
         return out;
     }
-    auto const wires = std::round(l.each.rate.bytes_per_second / wire.bytes_per_second);
+    auto const wires = std::round(failed.each.rate.bytes_per_second / wire.bytes_per_second);
     if (wires >= 2) {
         auto const left = (wires - 1) / wires;
         out.links[link].each.rate.bytes_per_second *= left;
@@ -48,8 +48,8 @@ PARSEARCH_INLINE std::optional<network> without_wire(network const& n, std::uint
         return out;
     }
     out.links.erase(out.links.begin() + link);
-    auto const joins = [&](network_link const& other) { return std::minmax(other.a, other.b) == std::minmax(l.a, l.b); };
-    if (std::ranges::none_of(out.links, joins)) detail::give_up_rings(out, l.a, l.b);
+    auto const joins = [&](network_link const& l) { return std::minmax(l.a, l.b) == std::minmax(failed.a, failed.b); };
+    if (std::ranges::none_of(out.links, joins)) detail::give_up_rings(out, failed.a, failed.b);
     auto const hops = hops_from(0, neighbours_of(out.vertices(), out.links));
     if (std::ranges::find(hops.begin(), hops.begin() + n.servers, unreached) != hops.begin() + n.servers) return std::nullopt;
     std::vector<std::uint32_t> number(n.vertices()); // of what is reached, the servers first as before
