@@ -14,6 +14,7 @@
 #include <parsearch/fabric/network/regular_networks.hpp>
 #include <parsearch/fabric/servers/fabric_problem.hpp>
 #include <parsearch/fabric/servers/wire_failures.hpp>
+#include <parsearch/fabric/wiring/topology_finder.hpp>
 #include <parsearch/fabric/wiring/wirings.hpp>
 #include <parsearch/pipeline/plans/plan_simulator.hpp>
 
@@ -95,8 +96,8 @@ ps::io::named_cluster unwired(ps::io::asked_fabric const& fabric) {
         auto const servers = ps::io::servers_of(o);
         auto network = switch_of(o);
         auto cluster = ps::fabric::server_cluster(network, ps::io::paths_of(o), servers);
-        (void)ps::fabric::wirings{o.degree,
-                                  servers.interface}(ps::fabric::demand(o.servers)); // refuses what cannot be wired before anything is searched
+        // Refuses what cannot be wired before anything is searched.
+        (void)ps::fabric::topology_finder(ps::fabric::demand(o.servers), o.servers, o.degree);
         return {.cluster = std::move(cluster), .source = ps::io::cluster_source::fabric, .network = std::move(network)};
     } catch (ps::invalid_input const& e) {
         throw ps::invalid_input("fabric ", fabric.entry->name, ": ", e.what());

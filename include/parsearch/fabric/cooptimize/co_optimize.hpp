@@ -284,13 +284,11 @@ template <class F, TopologyFinder Finder> class co_optimize {
                 on = true;
             }
             std::ranges::stable_sort(chains, {}, [](detail::co_chain const& c) { return c.cost.value_or(cost_traits<picoseconds>::infinity()); });
-            // Those that have come to the same plan as one before go no further.
-            for (std::size_t c = 1; c < chains.size();) {
-                auto const same = [&](detail::co_chain const& other) { return other.cost == chains[c].cost && other.strategy == chains[c].strategy; };
-                if (std::any_of(chains.begin(), chains.begin() + static_cast<std::ptrdiff_t>(c), same))
-                    chains.erase(chains.begin() + static_cast<std::ptrdiff_t>(c));
-                else ++c;
-            }
+            std::vector<detail::co_chain> different; // of those that have come to one plan the first
+            for (auto& c : chains)
+                if (std::ranges::none_of(different, [&](auto const& other) { return other.cost == c.cost && other.strategy == c.strategy; }))
+                    different.push_back(std::move(c));
+            chains = std::move(different);
             if (chains.size() > 1) chains.resize((chains.size() + 1) / 2);
             else if (before && chains.front().cost >= before) break;
             if (chains.size() == 1 && budgeted) break;

@@ -44,12 +44,13 @@ struct network {
     return l;
 }
 
-/// `wires` links like `wire` between the same two, bonded: one link of their rates' sum.
-[[nodiscard]] inline network_link bundle_of(network_link wire, std::uint32_t wires) {
-    wire.each.rate.bytes_per_second *= wires;
-    wire.each.reduction.bytes_per_second *= wires;
-    wire.wires = wires;
-    return wire;
+/// `wires` wires like those of `l` between the same two, bonded: one link of their rates' sum.
+[[nodiscard]] inline network_link bundle_of(network_link const& l, std::uint32_t wires) {
+    auto out = one_wire_of(l);
+    out.each.rate.bytes_per_second *= wires;
+    out.each.reduction.bytes_per_second *= wires;
+    out.wires = wires;
+    return out;
 }
 
 /// The most vertices of a network.

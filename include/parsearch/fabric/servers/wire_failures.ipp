@@ -37,7 +37,7 @@ PARSEARCH_INLINE std::optional<network> without_wire(network const& n, std::uint
     auto out = n;
     auto const& failed = n.links[link];
     if (failed.wires > 1) {
-        out.links[link] = bundle_of(one_wire_of(failed), failed.wires - 1);
+        out.links[link] = bundle_of(failed, failed.wires - 1);
         return out;
     }
     auto const wires = std::round(failed.each.rate.bytes_per_second / wire.bytes_per_second);

@@ -26,10 +26,10 @@ PARSEARCH_INLINE std::optional<network> with_exchanged(network const& n, std::si
     std::vector<std::size_t> gone;
     auto const move = [&](network_link const& wire, std::size_t from) {
         auto const left = out.links[from].wires - 1;
-        if (left > 0) out.links[from] = bundle_of(one_wire_of(out.links[from]), left);
+        if (left > 0) out.links[from] = bundle_of(out.links[from], left);
         auto const like = [&](network_link const& l) { return joins(l) == joins(wire) && one_wire_of(l).each == wire.each; };
         if (auto const bonded = std::ranges::find_if(out.links, like); bonded != out.links.end()) {
-            *bonded = bundle_of(one_wire_of(*bonded), bonded->wires + 1);
+            *bonded = bundle_of(*bonded, bonded->wires + 1);
             if (left == 0) gone.push_back(from);
         } else if (left == 0) {
             out.links[from] = wire;
