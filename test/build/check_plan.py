@@ -573,7 +573,7 @@ class Plans(Folder):
         plan(*asked, "--out", self.path / "b")
         schema = json.loads((SCHEMAS / "run.schema.json").read_text(encoding="utf-8"))
 
-        left_out = {"run": {"pin", "forbid", "regular", "replicas", "failures", "runtime"}, "run.rewriting": {"first"}}
+        left_out = {"run": {"pin", "forbid", "regular", "replicas", "failures", "runtime", "rewiring"}, "run.rewriting": {"first"}}
 
         def check(value, rule, place):
             rule = schema["$defs"][rule["$ref"].rsplit("/", 1)[1]] if "$ref" in rule else rule
@@ -583,12 +583,15 @@ class Plans(Folder):
                     check(member, rule["properties"][name], f"{place}.{name}")
             if isinstance(value, list):
                 for i, element in enumerate(value):
-                    check(element, rule["items"], f"{place}[{i}]")
+                    check(element, rule["prefixItems"][i] if "prefixItems" in rule else rule["items"], f"{place}[{i}]")
 
         check(self.load("a", "run.json"), schema, "run")
         plan("--model", LAYERS, "--cluster", "1x2xp100", "--evaluations", 300, "--rewriting", 0, "--quiet", "--out", self.path / "e", pipelines=True)
         left_out = {}
         check(self.load("e", "run.json")["rewriting"], schema["properties"]["rewriting"], "run.rewriting")
+        fabric = ("--fabric", "topoopt", "--servers", 4, "--degree", 2, "--reconfiguration", "0s")
+        plan("--model", "zoo:mlp,features=256,hidden=256", *fabric, "--evaluations", 20, "--quiet", "--out", self.path / "f")
+        check(self.load("f", "run.json")["rewiring"], schema["properties"]["rewiring"], "run.rewiring")
         self.assertEqual(set(self.load("b", "run.json")), set(schema["required"]) | {"lower_bound_ps", "compute", "regular"})
         plan(*asked, "--search", "none", "--out", self.path / "c")
         self.assertEqual(set(self.load("c", "run.json")), set(schema["required"]) | {"compute"})
