@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <random>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -14,6 +15,7 @@
 #include <parsearch/models/rnnlm.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/search/dominator_dp.hpp>
+#include <parsearch/search/kernel/moves.hpp>
 #include <parsearch/topology/nodes.hpp>
 
 namespace ps = parsearch;
@@ -111,6 +113,26 @@ TEST_CASE("time ends the making of a surrogate: the start is the answer") {
     };
     check(problem);
     check(moving);
+}
+
+TEST_CASE("what a surrogate takes is told in evaluations: by candidates, devices and shards, equal layers once") {
+    auto const of = [](auto const& problem, std::uint64_t candidates) {
+        return problem.surrogate_evaluations(candidates, ps::data_parallel(problem));
+    };
+    auto const one = problem_of(small, 1, 4);
+    CHECK(of(one, 12) > 0);
+    CHECK(of(one, 24) > of(one, 12));
+    CHECK(of(problem_of(small, 4, 4), 12) > of(one, 12)); // on sixteen devices terms cost more, though strategies have more shards
+    ps::space::flat_strategy alone;
+    for (auto const& op : one.graph().operations) alone.push_back(ps::space::whole(op, 0));
+    CHECK(one.surrogate_evaluations(12, alone) > 2 * of(one, 12)); // of strategies with few shards more are priced meanwhile
+    auto const unrolled = [](std::int64_t layers) {
+        return problem_of(ps::models::mlp({.features = 512, .hidden = std::vector<std::int64_t>(static_cast<std::size_t>(layers), 512), .batch = 64}),
+                          1, 4);
+    };
+    CHECK(of(unrolled(24), 12) < of(unrolled(12), 12)); // the same tables, longer evaluations
+    CHECK(of(one, ~std::uint64_t{0}) == std::uint64_t{1} << 62);
+    CHECK(ps::search::with_moves(one, ps::search::uniform_move{}).surrogate_evaluations(12, alone) == one.surrogate_evaluations(12, alone));
 }
 
 TEST_CASE("exact search runs on simulated problems and answers no worse than the start") {

@@ -73,7 +73,7 @@ class portfolio_ranks {
             if (of_rank[r].empty()) continue;
             writer out;
             out& order::turn& turn& best& of_rank[r];
-            for (auto const n : of_rank[r]) out& states[n].engine& states[n].turns;
+            for (auto const n : of_rank[r]) out& states[n].engine& states[n].turns& states[n].slice& states[n].own;
             ranks_->send(static_cast<int>(r), tag::order, out.take());
         }
         here_.run(members, states, of_rank[0], best, turn);
@@ -115,7 +115,7 @@ template <class S, class C, class Members> void obey_turn(reader& in, link& rank
     auto const best = in.next<S>();
     auto const mine = in.next<std::vector<std::size_t>>();
     std::vector<search::portfolio_state<S, C>> states(mine.size(), {split_mix(0)});
-    for (auto& s : states) in& s.engine& s.turns;
+    for (auto& s : states) in& s.engine& s.turns& s.slice& s.own;
     std::stop_source stop;
     std::atomic<bool> done = false;
     {
@@ -157,8 +157,7 @@ struct portfolio_fn {
         link ranks(over);
         bool stopped = false;
         bool const spread = ranks.rank() == 0 && ranks.size() > 1 && !options.concurrent;
-        auto const portfolio = search::portfolio_fn::members_with(
-            search::member("tempering", detail::spread_tempering{spread ? &ranks : nullptr, &stopped}, search::tempering_options{}));
+        auto const portfolio = search::portfolio_fn::members_with(detail::spread_tempering{spread ? &ranks : nullptr, &stopped});
         auto const search = [&] {
             search::validate(options);
             std::optional<checkpoint_file> notes;

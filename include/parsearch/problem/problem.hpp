@@ -110,6 +110,12 @@ class parallelization {
     [[nodiscard]] additive_surrogate surrogate(std::uint64_t candidates, std::optional<std::chrono::steady_clock::time_point> end = {}) const {
         return surrogate(surrogate_options{.candidates = static_cast<std::size_t>(candidates), .end = end});
     }
+    /// About as many evaluations of strategies like `s` as take the time of making `surrogate(candidates)`.
+    template <Strategy<space::configuration> S> [[nodiscard]] std::uint64_t surrogate_evaluations(std::uint64_t candidates, S const& s) const {
+        std::uint64_t shards = 0;
+        for (std::size_t op = 0; op < size(); ++op) shards += static_cast<std::uint64_t>(configuration_of(s, op).shards());
+        return additive_surrogate::evaluations_to_make(*work_, candidates, shards);
+    }
     /// The operators in topological order, for searches that visit them one by one.
     [[nodiscard]] std::vector<std::uint32_t> const& order() const noexcept { return work_->graph.order; }
     /// Groups of operators that change together, for searches that begin with few decisions. Made anew; refers to this problem.

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -109,6 +113,19 @@ PARSEARCH_INLINE additive_surrogate::additive_surrogate(std::shared_ptr<sim::wor
     : work_(std::move(work)) {
     if (options.candidates < 1) throw invalid_input("surrogate option candidates is 0: must be at least 1");
     tables_ = make_tables(all, options, stop);
+}
+
+PARSEARCH_INLINE std::uint64_t additive_surrogate::evaluations_to_make(sim::workload const& work, std::uint64_t candidates, std::uint64_t shards) {
+    surrogate_store store;
+    auto const contents = store.numbers_of(work.graph);
+    std::set<std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, std::uint32_t>> edges; // equal ones have one table
+    for (auto const& e : work.graph.edges) edges.emplace(contents[e.producer], e.slot, contents[e.consumer], e.input);
+    auto const size = static_cast<double>(work.topology.size());
+    auto const each = static_cast<double>(candidates) + static_cast<double>(std::bit_width(work.topology.size())); // and experts
+    auto const terms = each * each * static_cast<double>(edges.size());
+    constexpr double most = 0x1p62;
+    return static_cast<std::uint64_t>(
+        std::min(most, terms * (size * std::sqrt(size)) / (2 * static_cast<double>(std::max<std::uint64_t>(1, shards)))));
 }
 
 PARSEARCH_INLINE picoseconds additive_surrogate::evaluator_type::edge_cost(std::size_t n, space::configuration const& from,

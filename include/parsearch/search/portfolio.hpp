@@ -28,37 +28,12 @@
 #include <parsearch/search/kernel/starts.hpp>
 #include <parsearch/search/kernel/stopping.hpp>
 #include <parsearch/search/mcmc.hpp>
+#include <parsearch/search/portfolio_members.hpp>
 #include <parsearch/search/tempering.hpp>
 #include <parsearch/search/threads/evaluator_pool.hpp>
 #include <parsearch/search/threads/thread_team.hpp>
 
 namespace parsearch::search {
-
-/// A member of a portfolio: a search, its options but for the budget, and what it is called.
-template <class F, class Options> struct portfolio_member {
-    std::string_view name;
-    F search;
-    Options options;
-};
-template <class F, class Options> [[nodiscard]] portfolio_member<F, Options> member(std::string_view name, F search, Options options) {
-    return {name, std::move(search), std::move(options)};
-}
-
-/// Whether problem `P` has what search `F` declares to need: see `search_traits`.
-template <class F, class P, class S>
-inline constexpr bool runs_on =
-    !traits_of<F>.rewrites && (!traits_of<F>.coarsening || OffersCoarsening<P>)&&(!traits_of<F>.bounds || has_bounds<P, S>)&&(
-                                  !traits_of<F>.additive_costs || has_additive_costs<P, S>);
-
-/// Whether member `M` begins each of its turns at the start of the search, not at the best.
-template <class M, class P>
-inline constexpr bool apart_on = traits_of<std::remove_cvref_t<decltype(std::declval<M const&>().search)>>.apart && OffersCoarsening<P>;
-/// Whether it is a search as `greedy` is, which is then run on groups of operators alone, to the end.
-template <class M, class P>
-inline constexpr bool begins_anew = apart_on<M, P> && requires(M m) {
-    m.options.single = false;
-    m.options.candidates = 1;
-};
 
 /// Options of `portfolio`. It ends by itself: with a proof, or after `patience` rounds without an improvement.
 struct portfolio_options {
@@ -67,7 +42,7 @@ struct portfolio_options {
     std::stop_token stop{};                         ///< see `budget`
 
     static constexpr std::uint64_t most_slice = std::uint64_t{1} << 40;
-    std::uint64_t slice = 256; ///< evaluations of each member in the first round, at least 1; twice as many in each that follows
+    std::uint64_t slice = 256; ///< evaluations of each member in its first turn, at least 1
     /// Ends after so many rounds in a row that improved nothing; 0: never. Where it is not set, 2 without a budget and 0 with one.
     std::optional<std::uint64_t> patience{};
     /// The members of a round run at once, on `threads` threads, each from the best strategy before; greedy over groups of operators runs before the
@@ -78,122 +53,6 @@ struct portfolio_options {
 
 /// Throws `invalid_input` naming the option, its value and the rule.
 void validate(portfolio_options const& o);
-
-/// What decides about a turn of a member beside its own options.
-struct portfolio_turn {
-    std::uint64_t slice; ///< evaluations that it may make, beside that of its start,
-    std::uint64_t most;  ///< if that many are left for it; one that begins anew may make all of these
-    bool wider;          ///< chains start from more than the best strategy, as in their first turn
-    std::optional<std::chrono::nanoseconds> time;
-};
-
-/// A member between its turns, and what its last one found or threw.
-template <class S, class C> struct portfolio_state {
-    split_mix engine;
-    bool resting = false;    ///< it has nothing more to find from the best strategy,
-    bool done = false;       ///< or from any
-    std::uint32_t turns = 0; ///< that it has had
-    std::optional<search_result<S, C>> found{};
-    std::exception_ptr failure{};
-    [[nodiscard]] bool rests() const noexcept { return resting || done; }
-};
-
-/// Whether member `M` is `dominator_dp`, or a search like it, on a problem `P` whose surrogate has as many candidates as it is asked for: it is run
-/// again with more of them.
-template <class M, class P, class S>
-inline constexpr bool widens = traits_of<std::remove_cvref_t<decltype(std::declval<M const&>().search)>>.additive_costs && !AdditiveProblem<P, S> &&
-                               requires(M const& m, P const& p) { p.surrogate(m.options.candidates); };
-/// `first`, doubled `times` times, at most `most`.
-[[nodiscard]] constexpr std::uint64_t doubled(std::uint64_t first, std::uint32_t times, std::uint64_t most) noexcept {
-    for (; times > 0 && first < most; --times) first = first > most / 2 ? most : 2 * first;
-    return std::min(first, most);
-}
-/// The candidates of such a member in its turn number `turn`, from 0: twice as many from turn to turn, at most those that it has by default alone.
-template <class M> [[nodiscard]] std::uint64_t candidates_in(M const& m, std::uint32_t turn) {
-    return doubled(m.options.candidates, turn, std::max(m.options.candidates, std::remove_cvref_t<decltype(m.options)>{}.candidates));
-}
-/// The candidates of one that begins anew: first a quarter of `own`, then twice as many from turn to turn, at most four times as many.
-[[nodiscard]] constexpr std::uint64_t candidates_anew(std::uint64_t own, std::uint32_t turn) noexcept {
-    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
-    return doubled(std::max<std::uint64_t>(1, own / 4), turn, own > most / 4 ? most : 4 * own);
-}
-
-/// The members of a portfolio that run on a problem, by number, and one turn of one of them.
-template <class P, class S, class... Ms> class portfolio_members {
-    using cost = problem_cost_t<P, S>;
-
-  public:
-    template <class M> using search_of = std::remove_cvref_t<decltype(std::declval<M const&>().search)>;
-    static constexpr auto most_slice = portfolio_options::most_slice;
-
-    /// Keeps `idle` evaluators at most from turn to turn. Refers to members and problem. `start`: of those that begin anew.
-    portfolio_members(std::tuple<Ms...> const& members, P const& problem, S start, std::size_t idle)
-        : members_(members), problem_(problem), start_(std::move(start)), pool_(problem, idle), small_(is_small(problem)) {}
-
-    [[nodiscard]] pooled_problem<P> const& pool() const noexcept { return pool_; }
-
-    /// Calls `f(member, number)` with each member that runs on this problem.
-    template <class F> void for_each(F const& f) const {
-        [&]<std::size_t... Ns>(std::index_sequence<Ns...>) { (visit<Ns>(f), ...); }(std::index_sequence_for<Ms...>{});
-    }
-    /// A turn of member number `n`, from `best`, or anew.
-    void run(std::size_t n, portfolio_state<S, cost>& mine, S const& best, portfolio_turn const& turn, std::size_t threads,
-             std::stop_token const& stop) const noexcept {
-        for_each([&](auto const& m, std::size_t number) {
-            if (number == n) run(m, mine, best, turn, threads, stop);
-        });
-    }
-    template <class M, class... Listeners>
-    void run(M const& m, portfolio_state<S, cost>& mine, S const& best, portfolio_turn const& turn, std::size_t threads, std::stop_token const& stop,
-             Listeners&... listeners) const noexcept {
-        try {
-            auto o = m.options;
-            o.stop = stop;
-            o.evaluations = turn.slice + 1; // the start, which is known
-            if constexpr (requires { fix_derived(o); }) fix_derived(o);
-            constexpr bool anew = begins_anew<M, P>;
-            if constexpr (anew) {
-                o.single = false;
-                o.candidates = candidates_anew(m.options.candidates, mine.turns);
-            }
-            if (anew || turn.most < turn.slice) o.evaluations = turn.most + 1;
-            constexpr bool apart = apart_on<M, P>;
-            S const& from = apart ? start_ : best;
-            if (turn.time) o.time = turn.time;
-            if constexpr (requires { o.threads = 1; }) o.threads = threads;
-            if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (turn.wider || mine.turns == 0 || apart);
-            if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;
-            if constexpr (requires { o.nodes.emplace(1); }) o.nodes = nodes_per_evaluation * turn.slice;
-            if constexpr (widens<M, P, S>) o.candidates = candidates_in(m, mine.turns);
-            if constexpr (traits_of<search_of<M>>.looks_inside) mine.found.emplace(m.search(problem_, from, mine.engine, o, listeners...));
-            else mine.found.emplace(m.search(pool_, from, mine.engine, o, listeners...));
-        } catch (...) {
-            mine.failure = std::current_exception();
-        }
-    }
-
-  private:
-    static constexpr std::uint64_t nodes_per_evaluation = 64; ///< what a partial strategy costs beside a whole one
-
-    template <std::size_t N, class F> void visit(F const& f) const {
-        using search = search_of<std::tuple_element_t<N, std::tuple<Ms...>>>;
-        if constexpr (runs_on<search, P, S>)
-            if (!traits_of<search>.small_spaces || small_) f(std::get<N>(members_), N);
-    }
-    /// Whether there are at most 2^64 strategies: the tables of bounds alone take long where there are many.
-    [[nodiscard]] static bool is_small(P const& problem) {
-        auto const& space = problem.space();
-        auto left = std::numeric_limits<std::uint64_t>::max(); // integers: logarithms differ between platforms
-        for (std::size_t op = 0; op < space.size(); ++op) left /= std::max<std::uint64_t>(1, choice_count(space, op));
-        return left > 0;
-    }
-
-    std::tuple<Ms...> const& members_;
-    P const& problem_;
-    S const start_;
-    pooled_problem<P> pool_;
-    bool const small_;
-};
 
 /// Who lets the members of a round run at once: here the threads of this process.
 class portfolio_threads {
@@ -224,9 +83,10 @@ class portfolio_threads {
 /// search as others are. A search of one's own says what it needs by its `search_traits`; its options have the three members of `budget`.
 ///
 /// `(problem, start, rng, options, observers...)`: in rounds, each member searches on from the best strategy that any has found, for a slice of
-/// evaluations that doubles from round to round (Luby, Sinclair, Zuckerman, IPL 47, 1993: no more than a logarithm is lost against knowing the
-/// right length). A member that ended by itself rests until there is a better strategy to start from. The best lower bound of all
-/// is the portfolio's: reason `proved_optimal` where it meets the cost.
+/// evaluations. A slice doubles when the turn improved on the best, or else when nobody's did in the round (Luby, Sinclair, Zuckerman, IPL 47, 1993:
+/// no more than a logarithm is lost against knowing the right length); where members run at once all double from round to round. A member that ended
+/// by itself rests until there is a better strategy to start from. The best lower bound of all is the portfolio's: reason `proved_optimal` where it
+/// meets the cost.
 ///
 /// - Members that can not run on the problem (see `runs_on`) are left out; at compile time one must be left. Members for small spaces are left out
 ///   where there are more than 2^64 strategies.
@@ -234,10 +94,13 @@ class portfolio_threads {
 ///   and a stop token end it anywhere, and then it is that of as many evaluations (where members run at once, what those behind the first
 ///   that was cut short did in this round is forgotten).
 /// - `dominator_dp` with few candidates, on a problem with a surrogate, is run again in later rounds with twice as many, or more, up to those that it
-///   has by default; with c candidates of n operators not before n c^2 / 35 evaluations, which take about as long or longer.
+///   has by default; not before as many evaluations as take about as long as its tables: the problem's `surrogate_evaluations(candidates, best)`, or
+///   for c candidates of n operators n c^2 / 35.
 /// - Where the problem has a `coarsening()` greedy visits groups of operators alone: in each of its turns anew from the start of the search, with as
-///   many evaluations as that takes, and twice the candidates from turn to turn. Slices of those behind it are as long at least.
-///   `mcmc_anew` and tempering begin at the start, too, so that not all depends on what greedy found first.
+///   many evaluations as that takes, and twice the candidates from turn to turn. First slices of those behind it are as long at least.
+///   `mcmc_anew` and tempering begin at the start, too, so that not all depends on what greedy found first, and go on from what they found
+///   themselves; from the start again after a turn that improved nothing. Members in turn that do not begin at the best wait while they have had more
+///   than their `share` of all evaluations, unless their last turn, or in the last round nobody, improved on the best.
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
 /// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
 ///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.
@@ -300,13 +163,21 @@ template <class... Ms> class portfolio_of {
                 for (std::size_t n = 0; n < sizeof...(Ms); ++n) states_.push_back({split_mix(uniform_bits(rng))});
             bool const budgeted = options_.time || options_.evaluations || options_.stop.stop_possible();
             auto const patience = options_.patience.value_or(budgeted ? 0 : 2);
-            for (;; slice_ = slice_ > most_slice / 2 ? most_slice : slice_ * 2) {
-                if (next_ == 0) improved_ = kernel_.stats().improved;
+            for (;;) {
+                if (next_ == 0) {
+                    improved_ = kernel_.stats().improved;
+                    priced_ = kernel_.stats().evaluations;
+                }
                 auto const reason = options_.concurrent ? round_at_once(now) : round_in_turn(now);
                 if (reason) return finish(*reason);
                 next_ = 0;
+                waiting_ = !waiting_ && kernel_.stats().evaluations == priced_; // nobody had a turn: the next round is without waiting
+                if (waiting_) continue;
                 stale_ = kernel_.stats().improved > improved_ ? 0 : stale_ + 1;
                 wider_ = stale_ > 0;
+                if (options_.concurrent) slice_ = twice(slice_);
+                else if (wider_)
+                    for (auto& s : states_) s.slice = twice(s.slice);
                 if (!busy()) return finish(stop_reason::exhausted);
                 if (patience > 0 && stale_ >= patience) return finish(stop_reason::no_improvement);
             }
@@ -317,11 +188,13 @@ template <class... Ms> class portfolio_of {
         /// Of a surrogate, in the time of an evaluation: 27 to 700 were measured, on 8 to 64 devices.
         static constexpr double terms_per_evaluation = 35;
 
-        /// `runs`: of a slice each that come next.
-        [[nodiscard]] std::optional<stop_reason> due(std::size_t runs = 1) {
+        [[nodiscard]] static constexpr std::uint64_t twice(std::uint64_t slice) noexcept { return slice > most_slice / 2 ? most_slice : 2 * slice; }
+
+        /// `needed`: evaluations that come next.
+        [[nodiscard]] std::optional<stop_reason> due(std::uint64_t needed = 1) {
             auto const& bound = kernel_.lower_bound();
             if (bound && !(*bound < kernel_.best_cost())) return stop_reason::proved_optimal;
-            if (auto const reason = kernel_.due(runs * slice_)) return reason;
+            if (auto const reason = kernel_.due(needed)) return reason;
             return crew_.stopped() ? std::optional(stop_reason::stop_requested) : std::nullopt;
         }
 
@@ -330,9 +203,9 @@ template <class... Ms> class portfolio_of {
             run& of;
             R& rng;
             template <class Archive> void serialize(Archive& a, unsigned) {
-                a& of.kernel_& of.slice_& of.stale_& of.wider_& of.next_& of.improved_;
+                a& of.kernel_& of.slice_& of.stale_& of.wider_& of.next_& of.improved_& of.priced_& of.waiting_;
                 of.states_.resize(sizeof...(Ms), state{split_mix(0)});
-                for (auto& s : of.states_) a& s.engine& s.resting& s.done& s.turns;
+                for (auto& s : of.states_) a& s.engine& s.resting& s.done& s.turns& s.slice& s.used& s.gained& s.own& s.own_cost;
                 if constexpr (std::is_trivially_copyable_v<R>) a& rng;
             }
         };
@@ -340,7 +213,9 @@ template <class... Ms> class portfolio_of {
         template <class Snapshot> std::optional<stop_reason> round_in_turn(Snapshot& now) {
             std::optional<stop_reason> reason;
             members_.for_each([&](auto const& m, std::size_t n) {
-                if (n < next_ || reason || states_[n].rests() || waits(m, n) || (reason = due())) return;
+                if (n < next_ || reason || states_[n].rests() || waits(m, n)) return;
+                set_slice(m, n);
+                if ((reason = due(states_[n].slice))) return;
                 next_ = n;
                 widen(m, n);
                 crew_.keep(now);
@@ -365,7 +240,8 @@ template <class... Ms> class portfolio_of {
                 if (begins_anew<M, P>) ++anew;
                 else active.push_back(n);
             });
-            auto reason = due(active.size() + anew);
+            for (auto& s : states_) s.slice = slice_;
+            auto reason = due((active.size() + anew) * slice_);
             if (reason) return reason;
             crew_.keep(now);
             // How many evaluations these need is not known before: what is left for the others depends on it.
@@ -373,9 +249,10 @@ template <class... Ms> class portfolio_of {
                 if (!begins_anew<M, P> || reason || states_[n].rests()) return;
                 members_.run(m, states_[n], kernel_.best(), turn(left()), threads_of(options_.threads), options_.stop);
                 take_in(m, n);
-                reason = due(active.size());
+                reason = due(active.size() * slice_);
             });
             if (reason) return reason;
+            for (auto& s : states_) s.slice = slice_; // greedy's may be longer
             auto const most = left();
             if (most / slice_ >= active.size()) { // enough for all of them
                 crew_.run(members_, states_, active, kernel_.best(), turn(most));
@@ -405,7 +282,7 @@ template <class... Ms> class portfolio_of {
         }
 
         [[nodiscard]] portfolio_turn turn(std::uint64_t most) const {
-            portfolio_turn out{.slice = slice_, .most = most, .wider = wider_, .time = {}};
+            portfolio_turn out{.most = most, .wider = wider_, .time = {}};
             if (auto const left = kernel_.time_left(); left < std::chrono::nanoseconds::max()) out.time = left;
             return out;
         }
@@ -413,11 +290,30 @@ template <class... Ms> class portfolio_of {
         /// Evaluations that may still be made.
         [[nodiscard]] std::uint64_t left() const { return std::min(kernel_.evaluations_left(), most_slice); }
 
-        /// Whether a member with twice the candidates waits: until pricing has taken as long as its tables may, unless nobody else has a turn.
-        /// Told by evaluations, not by the clock, so that a search that time ended is that of as many evaluations.
+        /// Whether a member waits, unless nobody else has a turn: one that minimises a surrogate until pricing has taken as long as its tables may,
+        /// one that begins apart for its share. Told by evaluations, not by the clock, so that a search that time ended is that of as many
+        /// evaluations.
         template <class M> [[nodiscard]] bool waits(M const& m, std::size_t n) const {
-            if constexpr (widens<M, P, S>) return states_[n].turns > 0 && busy(n) && !may_have(candidates_in(m, states_[n].turns));
-            return false;
+            if (waiting_ || !busy(n)) return false;
+            if constexpr (widens<M, P, S>) return !may_have(candidates_in(m, states_[n].turns));
+            else if constexpr (apart_on<M, P>)
+                return !options_.concurrent && has_share(n) && states_[n].used + (begins_anew<M, P> ? 0 : options_.slice) > share_of(m);
+            else return false;
+        }
+        /// Whether member number `n`, which begins apart, has its share alone: others improve on the best.
+        [[nodiscard]] bool has_share(std::size_t n) const { return !wider_ && !states_[n].gained; }
+        template <class M> [[nodiscard]] std::uint64_t share_of(M const& m) const {
+            return static_cast<std::uint64_t>(m.share * static_cast<double>(kernel_.stats().evaluations));
+        }
+        /// Where members run in turn.
+        template <class M> void set_slice(M const& m, std::size_t n) {
+            auto& mine = states_[n];
+            if (mine.slice == 0) mine.slice = slice_;
+            if constexpr (!apart_on<M, P>) slice_ = std::max(slice_, mine.slice);
+            else if constexpr (!begins_anew<M, P>) {
+                if (wider_) mine.slice = slice_;
+                if (has_share(n)) mine.slice = std::max(options_.slice, share_of(m) - std::min(share_of(m), mine.used));
+            }
         }
         /// Skips turns of such a member: the next one has as many candidates as it may.
         template <class M> void widen(M const& m, std::size_t n) {
@@ -431,6 +327,8 @@ template <class... Ms> class portfolio_of {
             }
         }
         [[nodiscard]] bool may_have(std::uint64_t candidates) const {
+            if constexpr (requires { problem_.surrogate_evaluations(candidates, kernel_.best()); })
+                return kernel_.stats().evaluations >= problem_.surrogate_evaluations(candidates, kernel_.best());
             auto const terms = static_cast<double>(candidates) * static_cast<double>(candidates) * static_cast<double>(problem_.space().size());
             return static_cast<double>(kernel_.stats().evaluations) * terms_per_evaluation >= terms;
         }
@@ -476,6 +374,14 @@ template <class... Ms> class portfolio_of {
             bool ended = found.ended == stop_reason::exhausted || found.ended == stop_reason::proved_optimal;
             if constexpr (widens<M, P, S>) ended = ended && candidates_in(m, mine.turns) == candidates_in(m, mine.turns + 1);
             ++mine.turns;
+            mine.used += part.evaluations;
+            mine.gained = found.cost < kernel_.best_cost();
+            if (mine.gained || !traits_of<search_of<M>>.start_matters) mine.slice = twice(mine.slice);
+            if constexpr (apart_on<M, P> && !begins_anew<M, P>) {
+                bool const better = !mine.own_cost || found.cost < *mine.own_cost;
+                mine.own = better ? std::optional(found.best) : std::nullopt;
+                mine.own_cost = better ? std::optional(found.cost) : std::nullopt;
+            }
             if constexpr (begins_anew<M, P>) slice_ = std::clamp(part.evaluations, slice_, most_slice);
             mine.done = found.ended == stop_reason::out_of_memory || (ended && !traits_of<search_of<M>>.start_matters);
             // From what it found itself it would find nothing else; from what another found meanwhile it may.
@@ -513,11 +419,13 @@ template <class... Ms> class portfolio_of {
         portfolio_options const& options_;
         kernel<S, cost, Os...> kernel_;
         std::vector<state> states_;
-        std::uint64_t slice_ = options_.slice;
-        std::uint64_t stale_ = 0;    ///< rounds in a row that improved nothing
-        bool wider_ = false;         ///< chains start from more than the best strategy
-        std::uint64_t next_ = 0;     ///< the member whose turn it is,
-        std::uint64_t improved_ = 0; ///< and how often the search had improved before this round
+        std::uint64_t slice_ = options_.slice; ///< of members in their first turn; where they run at once of all
+        std::uint64_t stale_ = 0;              ///< rounds in a row that improved nothing
+        bool wider_ = false;                   ///< chains start from more than the best strategy
+        std::uint64_t next_ = 0;               ///< the member whose turn it is,
+        std::uint64_t improved_ = 0;           ///< and how often the search had improved before this round,
+        std::uint64_t priced_ = 0;             ///< and its evaluations
+        bool waiting_ = false;                 ///< in the last round nobody had a turn
     };
 
     std::tuple<Ms...> members_;
@@ -533,14 +441,14 @@ inline constexpr mcmc_anew_fn mcmc_anew{};
 /// (`mcmc_anew`), dominator_dp and, where there are at most 2^64 strategies, exact. mcmc goes back to its best every 100 proposals, whatever the
 /// length of its turn. See `portfolio_of`.
 struct portfolio_fn {
-    /// Its members, with `tempered` in the place of tempering.
+    /// Its members, with `tempered` as tempering.
     template <class Tempering> [[nodiscard]] static auto members_with(Tempering tempered) {
-        return portfolio_of(member("greedy", greedy, greedy_options{}), member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}),
-                            member("mcmc", mcmc, mcmc_options{.reset_interval = 100}),
-                            member("mcmc_anew", mcmc_anew, mcmc_options{.reset_interval = 100}), std::move(tempered),
-                            member("exact", exact, exact_options{.walk = 0, .sweeps = 0}));
+        return portfolio_of(
+            member("greedy", greedy, greedy_options{}, 1. / 3), member("dominator_dp", dominator_dp, dominator_dp_options{.candidates = 12}),
+            member("mcmc", mcmc, mcmc_options{.reset_interval = 100}), member("mcmc_anew", mcmc_anew, mcmc_options{.reset_interval = 100}, 3. / 20),
+            member("tempering", std::move(tempered), tempering_options{}, 1. / 20), member("exact", exact, exact_options{.walk = 0, .sweeps = 0}));
     }
-    [[nodiscard]] static auto members() { return members_with(member("tempering", tempering, tempering_options{})); }
+    [[nodiscard]] static auto members() { return members_with(tempering); }
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, portfolio_options const& options = {},

@@ -171,6 +171,11 @@ template <class P, class... Ms> class problem_with_moves {
     [[nodiscard]] decltype(auto) surrogate(Limits const&... limits) const {
         return problem().surrogate(limits...);
     }
+    template <class S>
+        requires requires(P const& p, S const& s) { p.surrogate_evaluations(std::uint64_t{1}, s); }
+    [[nodiscard]] std::uint64_t surrogate_evaluations(std::uint64_t candidates, S const& s) const {
+        return problem().surrogate_evaluations(candidates, s);
+    }
     [[nodiscard]] decltype(auto) starts() const
         requires requires(P const& p) { p.starts(); }
     {
