@@ -85,10 +85,10 @@ TEST_CASE("a stop on any rank and a time budget end a portfolio with the best so
 }
 
 TEST_CASE("a portfolio goes on from a checkpoint to the result of an undisturbed run") {
-    auto const problem = toys::table_problem<std::int64_t>(toys::make_space(9, 3, 4), 4, true);
     auto const path = std::filesystem::temp_directory_path() / ("parsearch_portfolio_" + std::to_string(boost::mpi::communicator().size()));
     mpi::setting over{.checkpoint = path.string(), .every = 0ns};
-    for (bool const concurrent : {false, true}) {
+    auto const check = [&](auto const& problem, bool concurrent) {
+        CAPTURE(concurrent);
         search::portfolio_options const options{.evaluations = 5000, .slice = 40, .concurrent = concurrent};
         std::mt19937_64 engine{5};
         auto const expected = search::portfolio(problem, toys::strategy(9, 0), engine, options);
@@ -106,5 +106,10 @@ TEST_CASE("a portfolio goes on from a checkpoint to the result of an undisturbed
             CHECK(second == engine);
         }
         if (rank() == 0) std::filesystem::remove(path);
+    };
+    auto const table = toys::table_problem<std::int64_t>(toys::make_space(9, 3, 4), 4, true);
+    for (bool const concurrent : {false, true}) {
+        check(table, concurrent);
+        check(toys::grouped(table), concurrent); // some members begin apart
     }
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <new>
 #include <optional>
 #include <random>
@@ -14,10 +15,12 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include <parsearch/core/error.hpp>
 #include <parsearch/search/additive_cost.hpp>
 #include <parsearch/search/random_search.hpp>
 
@@ -256,16 +259,56 @@ TEST_CASE("a member that begins apart goes on from what it found itself, with it
             if (began[n].second == 0) rounds.push_back(best[n]);
             if (began[n].second == 0) continue;
             bool const stale = rounds.size() > 1 && rounds.back() == rounds[rounds.size() - 2];
-            if (!stale && !gained && turns[turn].evaluations > 100) {
-                CHECK(used + turns[turn].evaluations <= began[n].first / 5 + 1);
+            if (!stale && !gained) { // 100: the least slice
+                CHECK(used + std::max<std::uint64_t>(100, turns[turn].evaluations) <= began[n].first / 5 + 1);
+                used += turns[turn].evaluations;
                 ++within;
             }
             gained = turns[turn].cost < best[n];
-            used += turns[turn].evaluations;
             ++turn;
         }
         CHECK(within > 0);
     }
+}
+
+namespace {
+/// Uses up its slice, and improves on the best in the turns that it is told to.
+struct slow_search {
+    static constexpr ps::search_traits traits{};
+    std::vector<std::uint64_t>* slices;
+    std::vector<bool> improves;
+
+    template <class P, class S, class R, class... Os>
+        requires ps::SearchProblem<P, S>
+    auto operator()(P const& problem, S start, R&, search::random_options const& options, Os&&...) const {
+        auto const turn = slices->size();
+        slices->push_back(*options.evaluations - 1);
+        if (turn < improves.size() && improves[turn]) --start[0];
+        ps::search_result<S, double> out{.best = start, .cost = problem.evaluator()(start)};
+        out.stats.evaluations = *options.evaluations;
+        out.reason = out.ended = ps::stop_reason::evaluation_budget;
+        return out;
+    }
+};
+} // namespace
+
+TEST_CASE("slices double after turns that improved, and all after a round in which none did") {
+    ps::search_problem const problem{toys::make_space(1, 50), [](toys::strategy const& s) { return static_cast<double>(s[0]); }};
+    std::vector<std::uint64_t> one, other;
+    search::portfolio_of const mine(search::member("one", slow_search{&one, {true, false, false, true}}, search::random_options{}),
+                                    search::member("other", slow_search{&other, {false, true, false, false}}, search::random_options{}));
+    std::mt19937_64 rng{1};
+    auto const found = mine(problem, toys::strategy(1, 9), rng, {.evaluations = 4000, .slice = 10, .patience = 3});
+    CHECK(found.cost == 9 - 3);
+    CHECK(found.reason == ps::stop_reason::no_improvement);
+    // Rounds: the first improves, the other does, neither, the first, neither, neither, neither.
+    CHECK(one == std::vector<std::uint64_t>{10, 20, 20, 40, 80, 160, 320});
+    CHECK(other == std::vector<std::uint64_t>{10, 10, 20, 40, 40, 80, 160});
+    one.clear();
+    other.clear();
+    (void)mine(problem, toys::strategy(1, 9), rng, {.evaluations = 4000, .slice = 10, .patience = 3, .concurrent = true, .threads = 1});
+    CHECK(one == std::vector<std::uint64_t>{10, 20, 40, 80, 160, 320, 640});
+    CHECK(other == one);
 }
 
 TEST_CASE("a proof of one member is the portfolio's") {
@@ -357,6 +400,45 @@ TEST_CASE("a portfolio asks surrogates for more candidates from round to round")
     CHECK(asked == std::vector<std::uint64_t>{80});
 }
 
+namespace {
+/// The same, with a word on what that takes.
+struct dear_surrogate : surrogate_toy {
+    std::uint64_t evaluations;
+    [[nodiscard]] std::uint64_t surrogate_evaluations(std::uint64_t, search::numbered_strategy const&) const { return evaluations; }
+};
+} // namespace
+
+TEST_CASE("a surrogate is made when as many evaluations were made as it takes, or before a search ends that found nothing else") {
+    std::vector<std::vector<int>> own(40);
+    for (auto& list : own)
+        for (int c = 0; c < 60; ++c) list.push_back(1000 - c);
+    std::vector<std::uint64_t> asked;
+    search::portfolio_of const mine(search::member("random", search::random_search, search::random_options{}),
+                                    search::member("dp", search::dominator_dp, search::dominator_dp_options{.candidates = 12}));
+    for (bool const concurrent : {false, true})
+        for (std::uint64_t const evaluations : {5'000u, 1'000'000u}) {
+            CAPTURE(concurrent);
+            CAPTURE(evaluations);
+            dear_surrogate const problem{{search::additive_problem<int>({own, {}, {}}), &asked}, evaluations};
+            asked.clear();
+            std::mt19937_64 rng{1};
+            std::uint64_t began = 0;
+            auto const found =
+                mine(problem, problem.all.first(), rng, {.evaluations = 20'000, .concurrent = concurrent},
+                     search::on<search::member_turn>([&](auto const& e) { began = e.member == 1 && began == 0 ? e.evaluation : began; }));
+            CHECK(asked.empty() == (evaluations > 20'000));
+            if (asked.empty()) continue;
+            CHECK(asked == std::vector<std::uint64_t>{64});
+            CHECK(began >= evaluations);
+            CHECK(found.cost == 1000 - 59);
+        }
+    dear_surrogate const problem{{search::additive_problem<int>({own, {}, {}}), &asked}, 1'000'000'000};
+    std::mt19937_64 rng{1};
+    asked.clear();
+    CHECK(mine(problem, problem.all.first(), rng, {.patience = 2}).cost < 1000);
+    CHECK(!asked.empty());
+}
+
 TEST_CASE("a portfolio of one's own") {
     auto const x = toys::make_space(4, 3);
     auto const problem = toys::table_problem<double>(x, 9, true);
@@ -411,7 +493,7 @@ TEST_CASE("threads: a portfolio that was cut short is the portfolio of as many e
             .slice = 10 + ps::uniform_index(draw, 60), .concurrent = n % 3 != 0, .threads = 1 + ps::uniform_index(draw, 3)};
         CAPTURE(options.concurrent);
         auto const seed = draw();
-        auto const after = 1 + ps::uniform_index(draw, n % 2 == 0 ? 200 : 2000);
+        auto const after = 1 + ps::uniform_index(draw, ps::uniform_index(draw, 2) == 0 ? 200 : 2000);
         auto const run = [&](auto const& problem, search::portfolio_options const& o) {
             std::mt19937_64 rng{seed};
             return search::portfolio(problem, toys::strategy(9, 0), rng, o);
@@ -442,4 +524,11 @@ TEST_CASE("portfolio refuses options out of range") {
     CHECK(refused({.patience = 0}).starts_with("portfolio: option 'patience' is 0, and none of"));
     CHECK(refused({.evaluations = 0}).starts_with("portfolio: option 'evaluations' is 0"));
     CHECK(refused({.threads = 5000}).starts_with("portfolio: option 'threads' is 5000"));
+    for (double const share : {0.0, -1.0, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+        CAPTURE(share);
+        search::portfolio_of const mine(search::member("mine", search::mcmc, search::mcmc_options{}, share));
+        std::mt19937_64 rng{1};
+        CHECK_THROWS_WITH_AS((void)mine(problem, toys::strategy(2, 0), rng, {}),
+                             ps::text("portfolio: member 'mine' has the share ", share, ": must be above 0, at most 1").c_str(), ps::invalid_input);
+    }
 }

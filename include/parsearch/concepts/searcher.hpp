@@ -79,9 +79,10 @@ struct search_traits {
     bool start_matters = true;   ///< what it finds depends on the start: where not, it need not run twice
     bool looks_inside = false;   ///< uses members of the evaluator beyond pricing: it must get the problem itself, not a wrapper
     bool small_spaces = false;   ///< prepares long, so it is of use where there are few strategies: at most 2^64
+    bool repeats = false;        ///< run again it does the same, and more where it may: in a portfolio its slice doubles with each turn
     bool draws_moves = false;    ///< the `move` of its events is the number of a move of the problem's mix
     bool coarsening = false;     ///< in a portfolio, needs a problem with a `coarsening()`
-    bool apart = false;          ///< in a portfolio, on a problem with a `coarsening()`: each of its turns begins at the start, not at the best
+    bool apart = false;          ///< in a portfolio, on a problem with a `coarsening()`: it begins at the start, not at the best
 };
 template <class F> inline constexpr search_traits traits_of{};
 template <class F>

@@ -51,7 +51,7 @@ class additive_surrogate {
 
     /// About as many evaluations as take the time of making it with so many candidates, where the strategies that are priced have `shards` shards,
     /// all operators together. An edge's term visits the messages of a pair of candidates, an evaluation those of the operators that a change is near
-    /// to. Measured on 29 networks, on 4 to 128 devices: within a factor of eight. Complexity: O(operators).
+    /// to. Measured on 29 networks, on 4 to 128 devices: within a factor of eight. Complexity: O(edges log edges).
     [[nodiscard]] static std::uint64_t evaluations_to_make(sim::workload const& work, std::uint64_t candidates, std::uint64_t shards);
 
     /// Prices any strategy; of candidates from the tables.

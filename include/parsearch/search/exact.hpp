@@ -393,7 +393,7 @@ template <class P, class S, class Peers, class... Os> class exact_tree {
 /// - Throws `invalid_input` on options out of range, an operator without configurations, a start of the wrong length, an order that is not
 ///   a permutation, or a cost or bound that is not a number.
 struct exact_fn {
-    static constexpr search_traits traits{.bounds = true, .looks_inside = true, .small_spaces = true};
+    static constexpr search_traits traits{.bounds = true, .looks_inside = true, .small_spaces = true, .repeats = true};
     template <class P, class S, class R, class... Os>
         requires SearchProblem<P, S> && RandomBits<R>
     search_result<S, problem_cost_t<P, S>> operator()(P const& problem, S start, R& rng, exact_options const& options = {}, Os&&... observers) const {

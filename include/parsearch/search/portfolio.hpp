@@ -19,6 +19,7 @@
 
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/compiled.hpp>
+#include <parsearch/core/error.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/dominator_dp.hpp>
 #include <parsearch/search/exact.hpp>
@@ -42,7 +43,7 @@ struct portfolio_options {
     std::stop_token stop{};                         ///< see `budget`
 
     static constexpr std::uint64_t most_slice = std::uint64_t{1} << 40;
-    std::uint64_t slice = 256; ///< evaluations of each member in its first turn, at least 1
+    std::uint64_t slice = 256; ///< evaluations of a member in its first turn, or as many as greedy made there before it; at least 1
     /// Ends after so many rounds in a row that improved nothing; 0: never. Where it is not set, 2 without a budget and 0 with one.
     std::optional<std::uint64_t> patience{};
     /// The members of a round run at once, on `threads` threads, each from the best strategy before; greedy over groups of operators runs before the
@@ -83,10 +84,10 @@ class portfolio_threads {
 /// search as others are. A search of one's own says what it needs by its `search_traits`; its options have the three members of `budget`.
 ///
 /// `(problem, start, rng, options, observers...)`: in rounds, each member searches on from the best strategy that any has found, for a slice of
-/// evaluations. A slice doubles when the turn improved on the best, or else when nobody's did in the round (Luby, Sinclair, Zuckerman, IPL 47, 1993:
-/// no more than a logarithm is lost against knowing the right length); where members run at once all double from round to round. A member that ended
-/// by itself rests until there is a better strategy to start from. The best lower bound of all is the portfolio's: reason `proved_optimal` where it
-/// meets the cost.
+/// evaluations. A member's slice doubles after a turn that improved on the best, and all double after a round in which nobody did (Luby, Sinclair,
+/// Zuckerman, IPL 47, 1993: no more than a logarithm is lost against knowing the right length). That of a search that `repeats` doubles each time,
+/// and so do all where members run at once. A member that ended by itself rests until there is a better strategy to start from. The best lower bound
+/// of all is the portfolio's: reason `proved_optimal` where it meets the cost.
 ///
 /// - Members that can not run on the problem (see `runs_on`) are left out; at compile time one must be left. Members for small spaces are left out
 ///   where there are more than 2^64 strategies.
@@ -94,13 +95,13 @@ class portfolio_threads {
 ///   and a stop token end it anywhere, and then it is that of as many evaluations (where members run at once, what those behind the first
 ///   that was cut short did in this round is forgotten).
 /// - `dominator_dp` with few candidates, on a problem with a surrogate, is run again in later rounds with twice as many, or more, up to those that it
-///   has by default; not before as many evaluations as take about as long as its tables: the problem's `surrogate_evaluations(candidates, best)`, or
-///   for c candidates of n operators n c^2 / 35.
-/// - Where the problem has a `coarsening()` greedy visits groups of operators alone: in each of its turns anew from the start of the search, with as
-///   many evaluations as that takes, and twice the candidates from turn to turn. First slices of those behind it are as long at least.
-///   `mcmc_anew` and tempering begin at the start, too, so that not all depends on what greedy found first, and go on from what they found
-///   themselves; from the start again after a turn that improved nothing. Members in turn that do not begin at the best wait while they have had more
-///   than their `share` of all evaluations, unless their last turn, or in the last round nobody, improved on the best.
+///   has by default. Each time it waits until as many evaluations were made as take about as long as its tables: the problem's
+///   `surrogate_evaluations(candidates, best)`, or for c candidates of n operators n c^2 / 35.
+/// - Where the problem has a `coarsening()` some begin at the start, so that not all depends on what was found first: searches that are `apart`.
+///   greedy visits groups of operators alone, in each of its turns anew, with as many evaluations as that takes, and twice the candidates from turn
+///   to turn. `mcmc_anew` and tempering go on from what they found themselves, and begin again after a turn that did not better that. Where members
+///   run in turn these have at most their `share` of all evaluations while others improve: one whose own last turn improved on the best has its whole
+///   slice, and all have after a round in which nobody did.
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
 /// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
 ///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.
@@ -127,6 +128,7 @@ template <class... Ms> class portfolio_of {
     search_result<S, problem_cost_t<P, S>> with(Crew& crew, P const& problem, S start, R& rng, portfolio_options const& options,
                                                 Os&... observers) const {
         validate(options);
+        std::apply([](auto const&... m) { (require_share(m.name, m.share), ...); }, members_);
         auto const projected = project_start(problem, start, "portfolio");
         return run<Crew, P, S, Os...>(crew, members_, problem, std::move(start), projected, options, observers...).search(rng);
     }
@@ -140,6 +142,10 @@ template <class... Ms> class portfolio_of {
 
   private:
     template <class M> using search_of = std::remove_cvref_t<decltype(std::declval<M const&>().search)>;
+
+    static void require_share(std::string_view name, double share) {
+        if (!(share > 0 && share <= 1)) throw invalid_input("portfolio: member '", name, "' has the share ", share, ": must be above 0, at most 1");
+    }
 
     template <class Crew, class P, class S, class... Os> class run {
         using cost = problem_cost_t<P, S>;
@@ -162,24 +168,21 @@ template <class... Ms> class portfolio_of {
             if (!crew_.resume(now))
                 for (std::size_t n = 0; n < sizeof...(Ms); ++n) states_.push_back({split_mix(uniform_bits(rng))});
             bool const budgeted = options_.time || options_.evaluations || options_.stop.stop_possible();
-            auto const patience = options_.patience.value_or(budgeted ? 0 : 2);
+            patience_ = options_.patience.value_or(budgeted ? 0 : 2);
             for (;;) {
-                if (next_ == 0) {
-                    improved_ = kernel_.stats().improved;
-                    priced_ = kernel_.stats().evaluations;
-                }
+                if (next_ == 0) improved_ = kernel_.stats().improved;
                 auto const reason = options_.concurrent ? round_at_once(now) : round_in_turn(now);
                 if (reason) return finish(*reason);
                 next_ = 0;
-                waiting_ = !waiting_ && kernel_.stats().evaluations == priced_; // nobody had a turn: the next round is without waiting
+                waiting_ = !std::exchange(acted_, false) && !waiting_; // nobody had a turn: the next round is without waiting
                 if (waiting_) continue;
                 stale_ = kernel_.stats().improved > improved_ ? 0 : stale_ + 1;
                 wider_ = stale_ > 0;
                 if (options_.concurrent) slice_ = twice(slice_);
                 else if (wider_)
-                    for (auto& s : states_) s.slice = twice(s.slice);
+                    for (auto& s : states_) s.full = twice(s.full);
                 if (!busy()) return finish(stop_reason::exhausted);
-                if (patience > 0 && stale_ >= patience) return finish(stop_reason::no_improvement);
+                if (patience_ > 0 && stale_ >= patience_) return finish(stop_reason::no_improvement);
             }
         }
 
@@ -203,9 +206,9 @@ template <class... Ms> class portfolio_of {
             run& of;
             R& rng;
             template <class Archive> void serialize(Archive& a, unsigned) {
-                a& of.kernel_& of.slice_& of.stale_& of.wider_& of.next_& of.improved_& of.priced_& of.waiting_;
+                a& of.kernel_& of.slice_& of.stale_& of.wider_& of.next_& of.improved_& of.acted_& of.waiting_;
                 of.states_.resize(sizeof...(Ms), state{split_mix(0)});
-                for (auto& s : of.states_) a& s.engine& s.resting& s.done& s.turns& s.slice& s.used& s.gained& s.own& s.own_cost;
+                for (auto& s : of.states_) a& s.engine& s.resting& s.done& s.turns& s.full& s.used& s.gained& s.own& s.own_cost;
                 if constexpr (std::is_trivially_copyable_v<R>) a& rng;
             }
         };
@@ -217,6 +220,7 @@ template <class... Ms> class portfolio_of {
                 set_slice(m, n);
                 if ((reason = due(states_[n].slice))) return;
                 next_ = n;
+                acted_ = true;
                 widen(m, n);
                 crew_.keep(now);
                 begin_turn(n);
@@ -241,6 +245,7 @@ template <class... Ms> class portfolio_of {
                 else active.push_back(n);
             });
             for (auto& s : states_) s.slice = slice_;
+            acted_ = !active.empty() || anew > 0;
             auto reason = due((active.size() + anew) * slice_);
             if (reason) return reason;
             crew_.keep(now);
@@ -295,25 +300,28 @@ template <class... Ms> class portfolio_of {
         /// evaluations.
         template <class M> [[nodiscard]] bool waits(M const& m, std::size_t n) const {
             if (waiting_ || !busy(n)) return false;
-            if constexpr (widens<M, P, S>) return !may_have(candidates_in(m, states_[n].turns));
-            else if constexpr (apart_on<M, P>)
-                return !options_.concurrent && has_share(n) && states_[n].used + (begins_anew<M, P> ? 0 : options_.slice) > share_of(m);
-            else return false;
+            auto const& mine = states_[n];
+            if constexpr (widens<M, P, S>) {
+                bool const last = patience_ > 0 && stale_ + 1 >= patience_; // none ends without a turn
+                return !(last && mine.turns == 0) && !may_have(candidates_in(m, mine.turns));
+            } else if constexpr (apart_on<M, P>) {
+                return has_share(n) && mine.used + (begins_anew<M, P> ? 0 : options_.slice) > share_of(m);
+            } else {
+                return false;
+            }
         }
         /// Whether member number `n`, which begins apart, has its share alone: others improve on the best.
-        [[nodiscard]] bool has_share(std::size_t n) const { return !wider_ && !states_[n].gained; }
+        [[nodiscard]] bool has_share(std::size_t n) const { return !options_.concurrent && !wider_ && !states_[n].gained; }
         template <class M> [[nodiscard]] std::uint64_t share_of(M const& m) const {
             return static_cast<std::uint64_t>(m.share * static_cast<double>(kernel_.stats().evaluations));
         }
         /// Where members run in turn.
         template <class M> void set_slice(M const& m, std::size_t n) {
             auto& mine = states_[n];
-            if (mine.slice == 0) mine.slice = slice_;
-            if constexpr (!apart_on<M, P>) slice_ = std::max(slice_, mine.slice);
-            else if constexpr (!begins_anew<M, P>) {
-                if (wider_) mine.slice = slice_;
+            if (mine.full == 0) mine.full = slice_;
+            mine.slice = mine.full;
+            if constexpr (apart_on<M, P> && !begins_anew<M, P>)
                 if (has_share(n)) mine.slice = std::max(options_.slice, share_of(m) - std::min(share_of(m), mine.used));
-            }
         }
         /// Skips turns of such a member: the next one has as many candidates as it may.
         template <class M> void widen(M const& m, std::size_t n) {
@@ -374,9 +382,9 @@ template <class... Ms> class portfolio_of {
             bool ended = found.ended == stop_reason::exhausted || found.ended == stop_reason::proved_optimal;
             if constexpr (widens<M, P, S>) ended = ended && candidates_in(m, mine.turns) == candidates_in(m, mine.turns + 1);
             ++mine.turns;
-            mine.used += part.evaluations;
+            if (has_share(n)) mine.used += part.evaluations;
             mine.gained = found.cost < kernel_.best_cost();
-            if (mine.gained || !traits_of<search_of<M>>.start_matters) mine.slice = twice(mine.slice);
+            if (mine.gained || traits_of<search_of<M>>.repeats) mine.full = twice(mine.full);
             if constexpr (apart_on<M, P> && !begins_anew<M, P>) {
                 bool const better = !mine.own_cost || found.cost < *mine.own_cost;
                 mine.own = better ? std::optional(found.best) : std::nullopt;
@@ -420,18 +428,19 @@ template <class... Ms> class portfolio_of {
         kernel<S, cost, Os...> kernel_;
         std::vector<state> states_;
         std::uint64_t slice_ = options_.slice; ///< of members in their first turn; where they run at once of all
-        std::uint64_t stale_ = 0;              ///< rounds in a row that improved nothing
-        bool wider_ = false;                   ///< chains start from more than the best strategy
-        std::uint64_t next_ = 0;               ///< the member whose turn it is,
-        std::uint64_t improved_ = 0;           ///< and how often the search had improved before this round,
-        std::uint64_t priced_ = 0;             ///< and its evaluations
-        bool waiting_ = false;                 ///< in the last round nobody had a turn
+        std::uint64_t patience_ = 0;
+        std::uint64_t stale_ = 0;    ///< rounds in a row that improved nothing
+        bool wider_ = false;         ///< the last round did not: chains start from more than the best strategy
+        std::uint64_t next_ = 0;     ///< the member whose turn it is,
+        std::uint64_t improved_ = 0; ///< and how often the search had improved before this round
+        bool acted_ = false;         ///< somebody had a turn in this round,
+        bool waiting_ = false;       ///< nobody in the last one
     };
 
     std::tuple<Ms...> members_;
 };
 
-/// `mcmc` of which a portfolio begins each turn at the start, not at the best.
+/// `mcmc` that in a portfolio begins at the start, not at the best.
 struct mcmc_anew_fn : mcmc_fn {
     static constexpr search_traits traits{.draws_moves = true, .coarsening = true, .apart = true};
 };

@@ -14,8 +14,13 @@
 #include <type_traits>
 #include <utility>
 
+#include <parsearch/concepts/search_problem.hpp>
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/core/random.hpp>
+#include <parsearch/search/bounds/problem_bounds.hpp>
+#include <parsearch/search/dominator_dp.hpp>
+#include <parsearch/search/greedy.hpp>
+#include <parsearch/search/kernel/choices.hpp>
 #include <parsearch/search/threads/evaluator_pool.hpp>
 
 namespace parsearch::search {
@@ -25,10 +30,10 @@ template <class F, class Options> struct portfolio_member {
     std::string_view name;
     F search;
     Options options;
-    double share = 1; ///< of one that begins apart: of all evaluations, while others improve on the best
+    double share = 0.25; ///< of one that begins apart: of all evaluations, while others improve on the best
 };
 template <class F, class Options>
-[[nodiscard]] portfolio_member<F, Options> member(std::string_view name, F search, Options options, double share = 1) {
+[[nodiscard]] portfolio_member<F, Options> member(std::string_view name, F search, Options options, double share = 0.25) {
     return {name, std::move(search), std::move(options), share};
 }
 
@@ -61,9 +66,10 @@ template <class S, class C> struct portfolio_state {
     bool resting = false;    ///< it has nothing more to find from the best strategy,
     bool done = false;       ///< or from any
     std::uint32_t turns = 0; ///< that it has had
-    std::uint64_t slice = 0; ///< evaluations that its next turn may make, beside that of its start
-    std::uint64_t used = 0;  ///< in all turns
-    bool gained = false;     ///< whether the last one improved on the best
+    std::uint64_t slice = 0; ///< evaluations that its next turn may make, beside that of its start:
+    std::uint64_t full = 0;  ///< these, 0 before its first turn, or what its share allows
+    std::uint64_t used = 0;  ///< in turns while it had its share alone
+    bool gained = false;     ///< whether its last turn improved on the best
     /// Of one that begins apart: the strategy from which it goes on, and its cost. Nothing: the start.
     std::optional<S> own{};
     std::optional<C> own_cost{};
@@ -99,7 +105,7 @@ template <class P, class S, class... Ms> class portfolio_members {
   public:
     template <class M> using search_of = std::remove_cvref_t<decltype(std::declval<M const&>().search)>;
 
-    /// Keeps `idle` evaluators at most from turn to turn. Refers to members and problem. `start`: of those that begin anew.
+    /// Keeps `idle` evaluators at most from turn to turn. Refers to members and problem. `start`: of those that begin apart.
     portfolio_members(std::tuple<Ms...> const& members, P const& problem, S start, std::size_t idle)
         : members_(members), problem_(problem), start_(std::move(start)), pool_(problem, idle), small_(is_small(problem)) {}
 
@@ -134,7 +140,8 @@ template <class P, class S, class... Ms> class portfolio_members {
             S const& from = !apart ? best : mine.own ? *mine.own : start_;
             if (turn.time) o.time = turn.time;
             if constexpr (requires { o.threads = 1; }) o.threads = threads;
-            if constexpr (requires { o.problem_starts = true; }) o.problem_starts = o.problem_starts && (turn.wider || mine.turns == 0 || apart);
+            if constexpr (requires { o.problem_starts = true; })
+                o.problem_starts = o.problem_starts && (turn.wider || mine.turns == 0 || (apart && !mine.own));
             if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;
             if constexpr (requires { o.nodes.emplace(1); }) o.nodes = nodes_per_evaluation * mine.slice;
             if constexpr (widens<M, P, S>) o.candidates = candidates_in(m, mine.turns);

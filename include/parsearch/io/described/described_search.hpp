@@ -110,7 +110,8 @@ inline constexpr auto described<search::random_options> = boost::hana::make_tupl
 template <>
 inline constexpr auto described<search::portfolio_options> = boost::hana::make_tuple(
     detail::time_field<search::portfolio_options>(), detail::evaluations_field<search::portfolio_options>(),
-    field("slice", &search::portfolio_options::slice, "evaluations of each member in its first turn, at least 1"),
+    field("slice", &search::portfolio_options::slice,
+          "evaluations of a member in its first turn, or as many as greedy made there before it; at least 1"),
     field("patience", &search::portfolio_options::patience,
           "ends after so many rounds that improved nothing; 0: never; none: 0 with a budget, 2 without"),
     field("concurrent", &search::portfolio_options::concurrent, "whether the members of a round run at once"),
