@@ -350,15 +350,19 @@ struct surrogate_toy {
         return search::additive_problem<int>({std::move(own), {}, {}});
     }
 };
-} // namespace
 
-TEST_CASE("a portfolio asks surrogates for more candidates from round to round") {
-    // The later a configuration the less it costs: where all are known there is nothing to find.
+/// The later a configuration the less it costs: where all are known there is nothing to find.
+search::additive_problem<int> falling_costs() {
     std::vector<std::vector<int>> own(40);
     for (auto& list : own)
         for (int c = 0; c < 60; ++c) list.push_back(1000 - c);
+    return search::additive_problem<int>({std::move(own), {}, {}});
+}
+} // namespace
+
+TEST_CASE("a portfolio asks surrogates for more candidates from round to round") {
     std::vector<std::uint64_t> asked;
-    surrogate_toy const problem{search::additive_problem<int>({own, {}, {}}), &asked};
+    surrogate_toy const problem{falling_costs(), &asked};
     search::portfolio_of const mine(search::member("dp", search::dominator_dp, search::dominator_dp_options{.candidates = 12}),
                                     search::member("random", search::random_search, search::random_options{}));
     std::mt19937_64 rng{1};
@@ -409,9 +413,6 @@ struct dear_surrogate : surrogate_toy {
 } // namespace
 
 TEST_CASE("a surrogate is made when as many evaluations were made as it takes, or before a search ends that found nothing else") {
-    std::vector<std::vector<int>> own(40);
-    for (auto& list : own)
-        for (int c = 0; c < 60; ++c) list.push_back(1000 - c);
     std::vector<std::uint64_t> asked;
     search::portfolio_of const mine(search::member("random", search::random_search, search::random_options{}),
                                     search::member("dp", search::dominator_dp, search::dominator_dp_options{.candidates = 12}));
@@ -419,7 +420,7 @@ TEST_CASE("a surrogate is made when as many evaluations were made as it takes, o
         for (std::uint64_t const evaluations : {5'000u, 1'000'000u}) {
             CAPTURE(concurrent);
             CAPTURE(evaluations);
-            dear_surrogate const problem{{search::additive_problem<int>({own, {}, {}}), &asked}, evaluations};
+            dear_surrogate const problem{{falling_costs(), &asked}, evaluations};
             asked.clear();
             std::mt19937_64 rng{1};
             std::uint64_t began = 0;
@@ -432,7 +433,7 @@ TEST_CASE("a surrogate is made when as many evaluations were made as it takes, o
             CHECK(began >= evaluations);
             CHECK(found.cost == 1000 - 59);
         }
-    dear_surrogate const problem{{search::additive_problem<int>({own, {}, {}}), &asked}, 1'000'000'000};
+    dear_surrogate const problem{{falling_costs(), &asked}, 1'000'000'000};
     std::mt19937_64 rng{1};
     asked.clear();
     CHECK(mine(problem, problem.all.first(), rng, {.patience = 2}).cost < 1000);

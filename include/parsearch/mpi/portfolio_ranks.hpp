@@ -143,8 +143,7 @@ template <class S, class C, class Members> void obey_turn(reader& in, link& rank
 /// - Result, events and the engine afterwards are those of `search::portfolio`, for any number of ranks and threads.
 /// - A stop on any rank ends all, with the best so far.
 /// - With a checkpoint: written between two turns, or two rounds where members run at once. From there a search goes on, on any number of ranks, to
-/// the
-///   same result. Turns become longer (see `search::portfolio_of`), so what is lost may be as much as the last turn.
+///   the same result. Turns become longer (see `search::portfolio_of`), so what is lost may be as much as the last turn.
 struct portfolio_fn {
     setting over{};
 

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <limits>
 #include <optional>
 #include <stop_token>
 #include <string_view>
@@ -31,7 +30,6 @@
 #include <parsearch/search/mcmc.hpp>
 #include <parsearch/search/portfolio_members.hpp>
 #include <parsearch/search/tempering.hpp>
-#include <parsearch/search/threads/evaluator_pool.hpp>
 #include <parsearch/search/threads/thread_team.hpp>
 
 namespace parsearch::search {
@@ -188,10 +186,10 @@ template <class... Ms> class portfolio_of {
 
       private:
         static constexpr auto most_slice = portfolio_options::most_slice;
-        /// Of a surrogate, in the time of an evaluation: 27 to 700 were measured, on 8 to 64 devices.
+        /// Of a surrogate, in the time of an evaluation, where the problem does not tell.
         static constexpr double terms_per_evaluation = 35;
 
-        [[nodiscard]] static constexpr std::uint64_t twice(std::uint64_t slice) noexcept { return slice > most_slice / 2 ? most_slice : 2 * slice; }
+        [[nodiscard]] static constexpr std::uint64_t twice(std::uint64_t slice) noexcept { return doubled(slice, 1, most_slice); }
 
         /// `needed`: evaluations that come next.
         [[nodiscard]] std::optional<stop_reason> due(std::uint64_t needed = 1) {
@@ -208,7 +206,7 @@ template <class... Ms> class portfolio_of {
             template <class Archive> void serialize(Archive& a, unsigned) {
                 a& of.kernel_& of.slice_& of.stale_& of.wider_& of.next_& of.improved_& of.acted_& of.waiting_;
                 of.states_.resize(sizeof...(Ms), state{split_mix(0)});
-                for (auto& s : of.states_) a& s.engine& s.resting& s.done& s.turns& s.full& s.used& s.gained& s.own& s.own_cost;
+                for (auto& s : of.states_) a& s.engine& s.resting& s.done& s.turns& s.full& s.used& s.gained& s.own;
                 if constexpr (std::is_trivially_copyable_v<R>) a& rng;
             }
         };
@@ -244,7 +242,6 @@ template <class... Ms> class portfolio_of {
                 if (begins_anew<M, P>) ++anew;
                 else active.push_back(n);
             });
-            for (auto& s : states_) s.slice = slice_;
             acted_ = !active.empty() || anew > 0;
             auto reason = due((active.size() + anew) * slice_);
             if (reason) return reason;
@@ -257,7 +254,7 @@ template <class... Ms> class portfolio_of {
                 reason = due(active.size() * slice_);
             });
             if (reason) return reason;
-            for (auto& s : states_) s.slice = slice_; // greedy's may be longer
+            for (auto& s : states_) s.slice = slice_; // greedy may have made them longer
             auto const most = left();
             if (most / slice_ >= active.size()) { // enough for all of them
                 crew_.run(members_, states_, active, kernel_.best(), turn(most));
@@ -386,9 +383,8 @@ template <class... Ms> class portfolio_of {
             mine.gained = found.cost < kernel_.best_cost();
             if (mine.gained || traits_of<search_of<M>>.repeats) mine.full = twice(mine.full);
             if constexpr (apart_on<M, P> && !begins_anew<M, P>) {
-                bool const better = !mine.own_cost || found.cost < *mine.own_cost;
-                mine.own = better ? std::optional(found.best) : std::nullopt;
-                mine.own_cost = better ? std::optional(found.cost) : std::nullopt;
+                if (!mine.own || found.cost < mine.own->second) mine.own.emplace(found.best, found.cost);
+                else mine.own.reset();
             }
             if constexpr (begins_anew<M, P>) slice_ = std::clamp(part.evaluations, slice_, most_slice);
             mine.done = found.ended == stop_reason::out_of_memory || (ended && !traits_of<search_of<M>>.start_matters);

@@ -66,13 +66,11 @@ template <class S, class C> struct portfolio_state {
     bool resting = false;    ///< it has nothing more to find from the best strategy,
     bool done = false;       ///< or from any
     std::uint32_t turns = 0; ///< that it has had
-    std::uint64_t slice = 0; ///< evaluations that its next turn may make, beside that of its start:
-    std::uint64_t full = 0;  ///< these, 0 before its first turn, or what its share allows
+    std::uint64_t slice = 0; ///< evaluations that its next turn may make, beside that of its start: its full slice, or what its share allows
+    std::uint64_t full = 0;  ///< where members run in turn; 0 before its first turn
     std::uint64_t used = 0;  ///< in turns while it had its share alone
     bool gained = false;     ///< whether its last turn improved on the best
-    /// Of one that begins apart: the strategy from which it goes on, and its cost. Nothing: the start.
-    std::optional<S> own{};
-    std::optional<C> own_cost{};
+    std::optional<std::pair<S, C>> own{}; ///< of one that begins apart: the strategy from which it goes on, and its cost; nothing: the start
     std::optional<search_result<S, C>> found{};
     std::exception_ptr failure{};
     [[nodiscard]] bool rests() const noexcept { return resting || done; }
@@ -137,7 +135,7 @@ template <class P, class S, class... Ms> class portfolio_members {
             }
             if (anew || turn.most < mine.slice) o.evaluations = turn.most + 1;
             constexpr bool apart = apart_on<M, P>;
-            S const& from = !apart ? best : mine.own ? *mine.own : start_;
+            S const& from = !apart ? best : mine.own ? mine.own->first : start_;
             if (turn.time) o.time = turn.time;
             if constexpr (requires { o.threads = 1; }) o.threads = threads;
             if constexpr (requires { o.problem_starts = true; })
