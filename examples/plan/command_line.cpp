@@ -19,6 +19,7 @@
 #include <parsearch/graph/fusion.hpp>
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/described_pipeline.hpp>
+#include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/names/cluster_name.hpp>
 #include <parsearch/io/names/fabric_name.hpp>
 #include <parsearch/io/names/zoo.hpp>

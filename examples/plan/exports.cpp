@@ -16,9 +16,9 @@
 namespace plan {
 
 // In components of its own.
-static constexpr std::string_view flexnet = "flexnet", flexnet_default = "taskgraph.fbuf";
+static constexpr std::string_view flexnet_name = "flexnet", flexnet_default = "taskgraph.fbuf";
 
-std::string names_of_runtimes() { return ps::text(ps::io::runtime_names(), ", ", flexnet); }
+std::string names_of_runtimes() { return ps::text(ps::io::runtime_names(), ", ", flexnet_name); }
 
 std::vector<wanted_export> read_exports(std::vector<std::string> const& given, std::string const& folder) {
     std::vector<wanted_export> out;
@@ -28,7 +28,7 @@ std::vector<wanted_export> read_exports(std::vector<std::string> const& given, s
         auto const split = one.find('=');
         auto const name = one.substr(0, split);
         auto const* const runtime = ps::io::find_runtime(name);
-        if (!runtime && name != flexnet) throw ps::invalid_input("--export is '", name, "': must be one of ", names_of_runtimes());
+        if (!runtime && name != flexnet_name) throw ps::invalid_input("--export is '", name, "': must be one of ", names_of_runtimes());
         if (!runtime) require_flexnet();
         auto const file = split == std::string::npos ? std::string(runtime ? runtime->file : flexnet_default) : one.substr(split + 1);
         if (file.empty() || file == "." || file == ".." || file.find('/') != std::string::npos)
@@ -73,7 +73,7 @@ std::string runtime_rules::refusal(ps::pipeline::pipeline_plan const& plan) {
 
 std::vector<ps::io::exported_file> export_plan(wanted_export const& wanted, request const& asked, inputs const& given, planned const& made,
                                                ps::io::plan_notes const& notes, std::vector<std::string>& losses) {
-    if (wanted.runtime == flexnet) {
+    if (wanted.runtime == flexnet_name) {
         auto file = flexnet_task_graph(asked, given, made);
         for (auto const& loss : file.losses) losses.push_back(ps::text(wanted.file, ": ", loss));
         return {{wanted.file, std::move(file.content)}};

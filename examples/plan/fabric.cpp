@@ -16,6 +16,7 @@
 #include <parsearch/fabric/servers/wire_failures.hpp>
 #include <parsearch/fabric/wiring/topology_finder.hpp>
 #include <parsearch/fabric/wiring/wirings.hpp>
+#include <parsearch/io/described/searches.hpp>
 #include <parsearch/pipeline/plans/plan_simulator.hpp>
 
 #include "progress.hpp"
@@ -80,7 +81,7 @@ std::optional<ps::io::asked_fabric> fabric_to_wire(request const& asked) {
         throw ps::invalid_input("fabric ", name, ": start is ", asked.start, ": the first wiring is for data parallelism, so there is none to give");
     if (asked.rerun) {
         auto const reason = asked.rerun->result.reason;
-        bool const timed = ps::io::visit_search(*asked.rerun->search, [](auto const&, auto const& options) { return options.time.has_value(); });
+        bool const timed = std::visit([](auto const& options) { return options.time.has_value(); }, *asked.rerun->search);
         if (timed || reason == ps::stop_reason::time_budget || reason == ps::stop_reason::stop_requested)
             throw ps::invalid_input(
                 "--rerun: fabric ", name,

@@ -10,7 +10,7 @@
 
 #include <parsearch/concepts/searcher.hpp>
 #include <parsearch/io/display/comparison.hpp>
-#include <parsearch/pipeline/partition.hpp>
+#include <parsearch/pipeline/pipeline_plan.hpp>
 #include <parsearch/problem/problem.hpp>
 #include <parsearch/sim/report.hpp>
 

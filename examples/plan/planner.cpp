@@ -8,6 +8,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include <parsearch/fabric/network/network_price.hpp>
 #include <parsearch/graph/fusion.hpp>
@@ -201,7 +202,7 @@ void add_network(inputs const& given, planned& made) {
 
 std::optional<std::chrono::nanoseconds> time_of(request const& asked) {
     if (!asked.search) return {};
-    return ps::io::visit_search(*asked.search, [](auto const&, auto const& options) { return options.time; });
+    return std::visit([](auto const& options) { return options.time; }, *asked.search);
 }
 // What experts may take together, and so the bound: as long as the search, and a second where that is less.
 std::optional<std::chrono::nanoseconds> time_beside(request const& asked) {
@@ -613,7 +614,7 @@ static request with_time_left(request asked, planned const& made) {
         auto const used = made.time_of_pipelines();
         constexpr std::chrono::nanoseconds step = std::chrono::milliseconds{1};
         auto const left = std::max(*time - used, *time / 2) - ties;
-        ps::io::visit_search(*asked.search, [&](auto const&, auto& options) { options.time = left > step ? left / step * step : left; });
+        std::visit([&](auto& options) { options.time = left > step ? left / step * step : left; }, *asked.search);
     }
     return asked;
 }

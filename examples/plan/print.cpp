@@ -17,6 +17,7 @@
 
 #include <parsearch/cost/roofline.hpp>
 #include <parsearch/fabric/network/hops.hpp>
+#include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/display/differences.hpp>
 #include <parsearch/io/display/listing.hpp>
 #include <parsearch/models/summary.hpp>

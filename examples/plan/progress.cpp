@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <parsearch/pipeline/partition.hpp>
+#include <parsearch/rewrite/joint/joint.hpp>
+
 #include "tools/streams.hpp"
 #include "tools/units.hpp"
 
@@ -26,6 +29,9 @@ void progress_display::operator()(ps::search::improved<ps::picoseconds> const& e
     // A search that improves at every step would make the report heavy: the points in between are sampled by `look`.
     if (curve_.size() < 5000) remember(elapsed());
 }
+
+void progress_display::operator()(ps::rewrite::rewritten_graph const& e) { count(e.evaluation); }
+void progress_display::operator()(ps::pipeline::simulated_pipeline const& e) { count(e.evaluation); }
 
 void progress_display::look() {
     auto const now = elapsed();

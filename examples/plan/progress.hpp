@@ -10,9 +10,14 @@
 
 #include <parsearch/core/units.hpp>
 #include <parsearch/io/report/report_data.hpp>
-#include <parsearch/pipeline/partition.hpp>
-#include <parsearch/rewrite/joint/joint.hpp>
 #include <parsearch/search/kernel/events.hpp>
+
+namespace parsearch::pipeline {
+struct simulated_pipeline;
+}
+namespace parsearch::rewrite {
+struct rewritten_graph;
+}
 
 namespace plan {
 
@@ -27,8 +32,8 @@ class progress_display {
     progress_display& operator=(progress_display const&) = delete;
 
     void operator()(ps::search::proposed<ps::picoseconds> const& e) { count(e.evaluation); }
-    void operator()(ps::rewrite::rewritten_graph const& e) { count(e.evaluation); }
-    void operator()(ps::pipeline::simulated_pipeline const& e) { count(e.evaluation); }
+    void operator()(ps::rewrite::rewritten_graph const& e);
+    void operator()(ps::pipeline::simulated_pipeline const& e);
     void operator()(ps::search::accepted<ps::picoseconds> const& e) { current_ = e.cost; }
     void operator()(ps::search::improved<ps::picoseconds> const& e);
     void operator()(ps::search::restarted<ps::picoseconds> const& e) { current_ = e.best; }

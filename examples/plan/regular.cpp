@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <parsearch/problem/tied.hpp>
@@ -20,7 +21,7 @@ namespace {
 
 std::optional<std::uint64_t> evaluations_of(request const& asked) {
     if (asked.rerun && asked.rerun->regular) return asked.rerun->regular->evaluations;
-    auto const all = ps::io::visit_search(*asked.search, [](auto const&, auto const& options) { return options.evaluations; });
+    auto const all = std::visit([](auto const& options) { return options.evaluations; }, *asked.search);
     return all ? std::optional(std::max<std::uint64_t>(1, *all / 4)) : std::nullopt; // beside those of the search
 }
 
@@ -42,7 +43,7 @@ std::string percent(double share) { return ps::text(static_cast<double>(static_c
 } // namespace
 
 std::optional<std::chrono::nanoseconds> time_for_ties(request const& asked, planned const& made) {
-    auto const time = ps::io::visit_search(*asked.search, [](auto const&, auto const& options) { return options.time; });
+    auto const time = std::visit([](auto const& options) { return options.time; }, *asked.search);
     if (!asked.regular || !time || !ps::operator_ties(ps::graph::first_repeats(made.problem.graph()), made.problem.space()).any()) return {};
     return *time / 8;
 }

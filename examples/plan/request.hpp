@@ -11,9 +11,9 @@
 
 #include <parsearch/core/units.hpp>
 #include <parsearch/io/described/described_kernels.hpp>
-#include <parsearch/io/described/searches.hpp>
+#include <parsearch/io/described/described_search.hpp>
 #include <parsearch/io/files/run_manifest.hpp>
-#include <parsearch/pipeline/partition.hpp>
+#include <parsearch/pipeline/partition_options.hpp>
 #include <parsearch/sim/input/simulation_options.hpp>
 #include <parsearch/space/operator_space.hpp>
 

@@ -4,13 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <parsearch/core/interruption.hpp>
 #include <parsearch/io/described/described.hpp>
-#include <parsearch/io/described/searches.hpp>
 #include <parsearch/problem/serving.hpp>
 
 #include "tools/streams.hpp"
@@ -36,7 +36,7 @@ request with_budget(request asked, double share) {
         if (options.evaluations)
             options.evaluations = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(share * static_cast<double>(*options.evaluations)));
     };
-    ps::io::visit_search(*asked.search, [&](auto const&, auto& options) { limit(options); });
+    std::visit([&](auto& options) { limit(options); }, *asked.search);
     if (asked.pipelines) limit(*asked.pipelines);
     return asked;
 }

@@ -23,6 +23,7 @@
 #include <nlohmann/json.hpp>
 
 #include <parsearch/graph/vector_graph.hpp>
+#include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/files/graph_file.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/files/profile_file.hpp>

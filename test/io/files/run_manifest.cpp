@@ -11,6 +11,8 @@
 
 #include <unistd.h>
 
+#include <parsearch/io/described/searches.hpp>
+
 #include "support/refusal.hpp"
 #include "support/replaced.hpp"
 

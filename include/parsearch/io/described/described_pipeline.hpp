@@ -3,7 +3,7 @@
 
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/io/described/described_search.hpp>
-#include <parsearch/pipeline/partition.hpp>
+#include <parsearch/pipeline/partition_options.hpp>
 
 namespace parsearch::io {
 

@@ -2,6 +2,7 @@
 /// The options of the searches.
 
 #include <array>
+#include <variant>
 
 #include <parsearch/io/described/described.hpp>
 #include <parsearch/rewrite/joint/joint_options.hpp>
@@ -15,6 +16,11 @@
 #include <parsearch/search/tempering.hpp>
 
 namespace parsearch::io {
+
+/// The options of one of the searches: see io/described/searches.hpp.
+using search_options =
+    std::variant<search::portfolio_options, search::mcmc_options, search::greedy_options, search::dominator_dp_options, search::exact_options,
+                 search::exhaustive_options, search::random_options, search::tempering_options, rewrite::joint_options>;
 
 namespace detail {
 /// What every search has.

@@ -64,8 +64,9 @@ inline constexpr auto named_searches = boost::hana::append(
     searches, named_search<rewrite::joint_options>("joint", rewrite::joint,
                                                    "which operators compute the network and how each is parallelized, after Unity; ends by itself"));
 
-/// The options of one of the searches.
-using search_options = decltype(boost::hana::unpack(named_searches, []<class... E>(E const&...) { return std::variant<typename E::options...>{}; }));
+static_assert(std::same_as<search_options, decltype(boost::hana::unpack(
+                                               named_searches, []<class... E>(E const&...) { return std::variant<typename E::options...>{}; }))>,
+              "search_options has the options of all searches, in this order");
 
 /// The names of the searches, comma separated.
 [[nodiscard]] inline std::string search_names() {

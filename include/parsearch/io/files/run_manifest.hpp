@@ -19,9 +19,9 @@
 #include <parsearch/io/described/described_json.hpp>
 #include <parsearch/io/described/described_kernels.hpp>
 #include <parsearch/io/described/described_pipeline.hpp>
+#include <parsearch/io/described/described_search.hpp>
 #include <parsearch/io/described/described_simulation.hpp>
 #include <parsearch/io/described/described_space.hpp>
-#include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/json/json_reader.hpp>
 
 namespace parsearch::io {

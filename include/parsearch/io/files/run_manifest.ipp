@@ -5,6 +5,7 @@
 #include <fstream>
 #include <utility>
 
+#include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/files/run_manifest.hpp>
 #include <parsearch/io/json/json_writer.hpp>
 
