@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/display/dot.hpp>
 #include <parsearch/io/display/timeline.hpp>
-#include <parsearch/io/described/searches.hpp>
 #include <parsearch/io/files/graph_file.hpp>
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/io/files/run_manifest.hpp>
