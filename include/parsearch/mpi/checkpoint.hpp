@@ -101,7 +101,7 @@ class checkpoint_file {
 
   private:
     using clock = std::chrono::steady_clock;
-    static constexpr std::string_view magic = "parsearch checkpoint 3\n";
+    static constexpr std::string_view magic = "parsearch checkpoint 4\n";
 
     std::string path_;
     std::chrono::steady_clock::duration every_;

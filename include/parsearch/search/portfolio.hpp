@@ -98,8 +98,8 @@ class portfolio_threads {
 /// - Where the problem has a `coarsening()` some begin at the start, so that not all depends on what was found first: searches that are `apart`.
 ///   greedy visits groups of operators alone, in each of its turns anew, with as many evaluations as that takes, and twice the candidates from turn
 ///   to turn. `mcmc_anew` and tempering go on from what they found themselves, and begin again after a turn that did not better that. Where members
-///   run in turn these have at most their `share` of all evaluations while others improve, and half of it after a turn that did not improve on the
-///   best, a third after two, and so on. One whose last turn did has its whole slice, and all have after a round in which nobody did.
+///   run in turn these have at most their `share` of all evaluations while others improve: one whose own last turn improved on the best has its whole
+///   slice, and all have after a round in which nobody did.
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
 /// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
 ///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.
@@ -206,7 +206,7 @@ template <class... Ms> class portfolio_of {
             template <class Archive> void serialize(Archive& a, unsigned) {
                 a& of.kernel_& of.slice_& of.stale_& of.wider_& of.next_& of.improved_& of.acted_& of.waiting_;
                 of.states_.resize(sizeof...(Ms), state{split_mix(0)});
-                for (auto& s : of.states_) a& s.engine& s.resting& s.done& s.turns& s.full& s.used& s.vain& s.own;
+                for (auto& s : of.states_) a& s.engine& s.resting& s.done& s.turns& s.full& s.used& s.gained& s.own;
                 if constexpr (std::is_trivially_copyable_v<R>) a& rng;
             }
         };
@@ -302,16 +302,15 @@ template <class... Ms> class portfolio_of {
                 bool const last = patience_ > 0 && stale_ + 1 >= patience_; // none ends without a turn
                 return !(last && mine.turns == 0) && !may_have(candidates_in(m, mine.turns));
             } else if constexpr (apart_on<M, P>) {
-                return has_share(n) && mine.used + (begins_anew<M, P> ? 0 : options_.slice) > share_of(m, n);
+                return has_share(n) && mine.used + (begins_anew<M, P> ? 0 : options_.slice) > share_of(m);
             } else {
                 return false;
             }
         }
         /// Whether member number `n`, which begins apart, has its share alone: others improve on the best.
-        [[nodiscard]] bool has_share(std::size_t n) const { return !options_.concurrent && !wider_ && !states_[n].gained(); }
-        /// Evaluations that it may have made by now: less where it found nothing of late.
-        template <class M> [[nodiscard]] std::uint64_t share_of(M const& m, std::size_t n) const {
-            return static_cast<std::uint64_t>(m.share / (1 + states_[n].vain) * static_cast<double>(kernel_.stats().evaluations));
+        [[nodiscard]] bool has_share(std::size_t n) const { return !options_.concurrent && !wider_ && !states_[n].gained; }
+        template <class M> [[nodiscard]] std::uint64_t share_of(M const& m) const {
+            return static_cast<std::uint64_t>(m.share * static_cast<double>(kernel_.stats().evaluations));
         }
         /// Where members run in turn.
         template <class M> void set_slice(M const& m, std::size_t n) {
@@ -319,10 +318,7 @@ template <class... Ms> class portfolio_of {
             if (mine.full == 0) mine.full = slice_;
             mine.slice = mine.full;
             if constexpr (apart_on<M, P> && !begins_anew<M, P>)
-                if (has_share(n)) {
-                    auto const share = share_of(m, n);
-                    mine.slice = std::max(options_.slice, share - std::min(share, mine.used));
-                }
+                if (has_share(n)) mine.slice = std::max(options_.slice, share_of(m) - std::min(share_of(m), mine.used));
         }
         /// Skips turns of such a member: the next one has as many candidates as it may.
         template <class M> void widen(M const& m, std::size_t n) {
@@ -382,10 +378,10 @@ template <class... Ms> class portfolio_of {
             kernel_.hash(part.trajectory);
             bool ended = found.ended == stop_reason::exhausted || found.ended == stop_reason::proved_optimal;
             if constexpr (widens<M, P, S>) ended = ended && candidates_in(m, mine.turns) == candidates_in(m, mine.turns + 1);
-            if (has_share(n)) mine.used += part.evaluations;
             ++mine.turns;
-            mine.vain = found.cost < kernel_.best_cost() ? 0 : mine.vain + 1;
-            if (mine.gained() || traits_of<search_of<M>>.repeats) mine.full = twice(mine.full);
+            if (has_share(n)) mine.used += part.evaluations;
+            mine.gained = found.cost < kernel_.best_cost();
+            if (mine.gained || traits_of<search_of<M>>.repeats) mine.full = twice(mine.full);
             if constexpr (apart_on<M, P> && !begins_anew<M, P>) {
                 if (!mine.own || found.cost < mine.own->second) mine.own.emplace(found.best, found.cost);
                 else mine.own.reset();

@@ -30,7 +30,7 @@ template <class F, class Options> struct portfolio_member {
     std::string_view name;
     F search;
     Options options;
-    double share = 0.25; ///< of one that begins apart: of all evaluations at most, while others improve on the best
+    double share = 0.25; ///< of one that begins apart: of all evaluations, while others improve on the best
 };
 template <class F, class Options>
 [[nodiscard]] portfolio_member<F, Options> member(std::string_view name, F search, Options options, double share = 0.25) {
@@ -69,12 +69,11 @@ template <class S, class C> struct portfolio_state {
     std::uint64_t slice = 0; ///< evaluations that its next turn may make, beside that of its start: its full slice, or what its share allows
     std::uint64_t full = 0;  ///< where members run in turn; 0 before its first turn
     std::uint64_t used = 0;  ///< in turns while it had its share alone
-    std::uint32_t vain = 0;  ///< turns in a row that did not improve on the best
+    bool gained = false;     ///< whether its last turn improved on the best
     std::optional<std::pair<S, C>> own{}; ///< of one that begins apart: the strategy from which it goes on, and its cost; nothing: the start
     std::optional<search_result<S, C>> found{};
     std::exception_ptr failure{};
     [[nodiscard]] bool rests() const noexcept { return resting || done; }
-    [[nodiscard]] bool gained() const noexcept { return turns > 0 && vain == 0; } ///< whether its last turn improved on the best
 };
 
 /// Whether member `M` is `dominator_dp`, or a search like it, on a problem `P` whose surrogate has as many candidates as it is asked for: it is run
