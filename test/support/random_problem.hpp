@@ -183,7 +183,10 @@ inline auto random_problem_of_any_kind(std::mt19937_64& rng) {
         shape.memory = static_cast<byte_count>(500 + uniform_index(rng, 20'000));
     }
     auto const grain = std::int64_t{1} << (4 * uniform_index(rng, 3));
-    return random_problem(rng, options, shape, mixed_oracle{.grain = grain});
+    auto const topology = random_topology(rng, shape);
+    auto const network = graph::read_graph(random_network(rng, shape.operators));
+    return make_problem(with_rings(rng, network.graph, options.movement == sim::movement::pairwise ? 0 : shape.passed_on), topology,
+                        mixed_oracle{.grain = grain}, {.simulation = options});
 }
 
 /// Samples over all devices, but for a share of `other` operators.
