@@ -181,7 +181,9 @@ class rewritings final : public arena {
     [[nodiscard]] solution read(std::istream& in, std::string const& name) const override { return ps::io::read_rewritten_json(in, name, of_); }
 
   private:
-    static constexpr double first_share = 0.45, descent_share = 0.7; ///< of the budget, spent when they end
+    static constexpr std::uint64_t most_seeds = 1000; ///< of a comparison
+    /// Of the budget, spent when `portfolio` ends and when the descent behind it does.
+    static constexpr std::pair<double, double> joint_shares[] = {{0.2, 0.35}, {0.55, 0.7}};
 
     /// The network with the operators of these choices.
     [[nodiscard]] std::unique_ptr<arena> of_choices(rewriting_choices const& choices) const {
@@ -238,29 +240,34 @@ class rewritings final : public arena {
         made.best = rewritten_plan{choices, std::get<pipeline_plan>(std::move(made.best))};
         return made;
     }
-    /// Two levels: the library's portfolio on the operators that there are, a descent over the places, and the portfolio again on the best operators.
+    /// Two levels: the library's portfolio on the best operators so far, and a descent over the places, twice; then the portfolio again.
     [[nodiscard]] solved joint(limits const& given, solution const& start) const {
         budget b(given);
         auto best = std::get<rewritten_plan>(start);
         auto cost = cost_of(judge(start));
         run_row row{.search = joint_line.name, .instance = {}, .seed = given.seed, .reason = {}, .curve = {{0, 1, cost}}};
+        std::uint64_t turns = 0;
         auto const part = [&](std::string_view search, double share) {
             if (b.spent() >= share) return;
             auto const seconds = b.seconds();
-            auto made = run_on(search, best.choices, b.until(share), &best.plan);
+            auto limit = b.until(share);
+            limit.seed += most_seeds * turns++; // it may begin where the last turn did
+            auto made = run_on(search, best.choices, limit, &best.plan);
             add_curve(row, made.row, seconds, b.evaluations);
             b.evaluations += made.row.evaluations;
             if (made.row.cost() < cost) best = std::get<rewritten_plan>(std::move(made.best));
             cost = row.cost();
             row.reason = made.row.reason;
         };
-        part("portfolio", first_share);
-        state now{best.choices, best.plan.strategy, ps::picoseconds{cost}};
-        descent(problem_, rewriter_).run(now, b, descent_share, [&](state const& s) {
-            row.curve.push_back({b.seconds(), b.evaluations, s.cost.count()});
-        });
-        best = {now.choices, {.how = ps::pipeline::unpipelined(rewriter_(now.choices)), .strategy = std::move(now.strategy)}};
-        cost = row.cost();
+        for (auto const& [first, then] : joint_shares) {
+            part("portfolio", first);
+            state now{best.choices, best.plan.strategy, ps::picoseconds{cost}};
+            descent(problem_, rewriter_).run(now, b, then, [&](state const& s) {
+                row.curve.push_back({b.seconds(), b.evaluations, s.cost.count()});
+            });
+            best = {now.choices, {.how = ps::pipeline::unpipelined(rewriter_(now.choices)), .strategy = std::move(now.strategy)}};
+            cost = row.cost();
+        }
         part("portfolio", 1);
         row.seconds = b.seconds();
         row.evaluations = b.evaluations;

@@ -4,6 +4,7 @@
 
 #include <boost/hana/concat.hpp>
 #include <boost/hana/tuple.hpp>
+#include <fmt/format.h>
 
 #include <parsearch/io/files/plan_file.hpp>
 #include <parsearch/problem/lagrangian_bound.hpp>
@@ -69,7 +70,13 @@ class strategies final : public arena {
     [[nodiscard]] std::size_t decisions() const override { return problem_.size(); }
     [[nodiscard]] proved_bound bound() const override {
         ps::parallelization const& problem = problem_;
-        return {ps::lagrangian_bound(problem).count(), "lagrangian_bound"};
+        // Small spaces are divided, which takes up to a minute there; to the others it adds little.
+        constexpr std::uint64_t small = 2048, parts = 10'000;
+        std::uint64_t configurations = 0;
+        for (std::size_t op = 0; op < problem.size(); ++op) configurations += problem.space()[op].size();
+        bool const divided = configurations <= small;
+        return {ps::lagrangian_bound(problem, {.parts = divided ? parts : 1}).count(),
+                divided ? fmt::format("lagrangian_bound, {} parts", parts) : "lagrangian_bound"};
     }
     [[nodiscard]] solved run(std::string_view search, limits const& given, solution const* start) const override {
         auto const& from = start ? strategy_of(*start) : search == "flexflow" ? data_parallel_ : strategy_of(textbook_.front().of);
