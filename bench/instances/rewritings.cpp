@@ -1,9 +1,11 @@
 // Instances whose operators may be replaced by others that compute the same, and the searches that run on them.
 #include <algorithm>
 #include <chrono>
+#include <random>
 #include <string>
 #include <utility>
 
+#include <parsearch/core/random.hpp>
 #include <parsearch/space/textbook/textbook_strategies.hpp>
 #include <parsearch/topology/cluster_builder.hpp>
 
@@ -84,6 +86,16 @@ class descent {
                         tell(best);
                     }
             }
+    }
+
+    /// Places of one shape, drawn, with another alternative, also where that costs more.
+    [[nodiscard]] state elsewhere(state const& from, std::mt19937_64& rng, budget& b, double share) const {
+        auto const& group = alike_[ps::uniform_index(rng, alike_.size())];
+        auto const others = rewriter_.places()[group[0]].by.size();
+        auto const drawn = static_cast<std::uint32_t>(ps::uniform_index(rng, others));
+        auto choices = from.choices;
+        for (auto const p : group) choices[p] = drawn < from.choices[group[0]] ? drawn : drawn + 1;
+        return priced(from, std::move(choices), b, share);
     }
 
   private:
@@ -182,8 +194,8 @@ class rewritings final : public arena {
 
   private:
     static constexpr std::uint64_t most_seeds = 1000; ///< of a comparison
-    /// Of the budget, spent when `portfolio` ends and when the descent behind it does.
-    static constexpr std::pair<double, double> joint_shares[] = {{0.2, 0.35}, {0.55, 0.7}};
+    // Of the budget, spent when the first search, the descent and the searches from alternatives drawn end; and what each of these may spend.
+    static constexpr double first_share = 0.2, descent_share = 0.3, last_share = 0.8, drawn_share = 0.05;
 
     /// The network with the operators of these choices.
     [[nodiscard]] std::unique_ptr<arena> of_choices(rewriting_choices const& choices) const {
@@ -240,38 +252,49 @@ class rewritings final : public arena {
         made.best = rewritten_plan{choices, std::get<pipeline_plan>(std::move(made.best))};
         return made;
     }
-    /// Two levels: the library's portfolio on the best operators so far, and a descent over the places, twice; then the portfolio again.
+    /// Two levels: the library's portfolio on the operators that there are, and a descent over the places; then from alternatives drawn, each with a
+    /// part of the budget; in the end the portfolio on what is best.
     [[nodiscard]] solved joint(limits const& given, solution const& start) const {
         budget b(given);
-        auto best = std::get<rewritten_plan>(start);
-        auto cost = cost_of(judge(start));
-        run_row row{.search = joint_line.name, .instance = {}, .seed = given.seed, .reason = {}, .curve = {{0, 1, cost}}};
+        auto const& first = std::get<rewritten_plan>(start);
+        state best{first.choices, first.plan.strategy, ps::picoseconds{cost_of(judge(start))}};
+        run_row row{.search = joint_line.name, .instance = {}, .seed = given.seed, .reason = {}, .curve = {{0, 1, best.cost.count()}}};
+        auto const take = [&](state s) {
+            best = std::move(s);
+            row.curve.push_back({b.seconds(), b.evaluations, best.cost.count()});
+        };
         std::uint64_t turns = 0;
-        auto const part = [&](std::string_view search, double share) {
+        auto const search_from = [&](state const& from, double share) {
             if (b.spent() >= share) return;
-            auto const seconds = b.seconds();
             auto limit = b.until(share);
             limit.seed += most_seeds * turns++; // it may begin where the last turn did
-            auto made = run_on(search, best.choices, limit, &best.plan);
+            auto const seconds = b.seconds();
+            auto const plan = plan_of(from);
+            auto made = run_on("portfolio", from.choices, limit, &plan);
             add_curve(row, made.row, seconds, b.evaluations);
             b.evaluations += made.row.evaluations;
-            if (made.row.cost() < cost) best = std::get<rewritten_plan>(std::move(made.best));
-            cost = row.cost();
             row.reason = made.row.reason;
+            if (made.row.cost() >= best.cost.count()) return;
+            auto found = std::get<rewritten_plan>(std::move(made.best));
+            best = {std::move(found.choices), std::move(found.plan.strategy), ps::picoseconds{made.row.cost()}};
         };
-        for (auto const& [first, then] : joint_shares) {
-            part("portfolio", first);
-            state now{best.choices, best.plan.strategy, ps::picoseconds{cost}};
-            descent(problem_, rewriter_).run(now, b, then, [&](state const& s) {
-                row.curve.push_back({b.seconds(), b.evaluations, s.cost.count()});
-            });
-            best = {now.choices, {.how = ps::pipeline::unpipelined(rewriter_(now.choices)), .strategy = std::move(now.strategy)}};
-            cost = row.cost();
+        descent places(problem_, rewriter_);
+        search_from(best, first_share);
+        places.run(best, b, descent_share, take);
+        std::mt19937_64 rng{given.seed};
+        for (auto share = descent_share + drawn_share; share < last_share && !of_.rewritings.empty(); share += drawn_share) {
+            auto other = places.elsewhere(best, rng, b, share);
+            if (!other.strategy.empty()) search_from(other, share);
         }
-        part("portfolio", 1);
+        places.run(best, b, (1 + last_share) / 2, take);
+        search_from(best, 1);
         row.seconds = b.seconds();
         row.evaluations = b.evaluations;
-        return {std::move(row), std::move(best)};
+        auto plan = plan_of(best);
+        return {std::move(row), rewritten_plan{std::move(best.choices), std::move(plan)}};
+    }
+    [[nodiscard]] pipeline_plan plan_of(state const& s) const {
+        return {.how = ps::pipeline::unpipelined(rewriter_(s.choices)), .strategy = s.strategy};
     }
 
     ps::io::network_instance of_;

@@ -71,7 +71,7 @@ class strategies final : public arena {
     [[nodiscard]] proved_bound bound() const override {
         ps::parallelization const& problem = problem_;
         // Small spaces are divided, which takes up to a minute there; to the others it adds little.
-        constexpr std::uint64_t small = 2048, parts = 10'000;
+        constexpr std::uint64_t small = 2048, parts = 1000;
         std::uint64_t configurations = 0;
         for (std::size_t op = 0; op < problem.size(); ++op) configurations += problem.space()[op].size();
         bool const divided = configurations <= small;

@@ -230,25 +230,24 @@ TEST_CASE("a member that begins apart goes on from what it found itself, with it
         std::vector<std::pair<std::uint64_t, std::size_t>> began; // evaluations, member
         std::vector<double> best;                                 // then
         std::mt19937_64 rng{7};
-        auto const found = mine(problem, start, rng, {.evaluations = 20'000, .slice = 100, .concurrent = concurrent, .threads = 1},
+        auto const found = mine(problem, start, rng, {.evaluations = 40'000, .slice = 100, .concurrent = concurrent, .threads = 1},
                                 search::on<search::member_turn>([&](auto const& e) {
                                     began.emplace_back(e.evaluation, e.member);
                                     best.push_back(e.best);
                                 }));
         REQUIRE(turns.size() > 5);
         std::optional<double> own;
-        std::size_t again = 0;
+        std::size_t again = 0, elsewhere = 0; // begun again at the start, and from a random strategy
         for (std::size_t n = 0; n < turns.size(); ++n) {
-            CHECK(turns[n].from == (own ? turns[n - 1].best : start));
+            if (own) CHECK(turns[n].from == turns[n - 1].best);
+            else if (n == 0) CHECK(turns[n].from == start);
+            else ++(turns[n].from == start ? again : elsewhere);
             CHECK(turns[n].cost >= found.cost);
-            if (own && turns[n].cost >= *own) {
-                own.reset();
-                ++again;
-            } else {
-                own = turns[n].cost;
-            }
+            if (own && turns[n].cost >= *own) own.reset();
+            else own = turns[n].cost;
         }
         CHECK(again > 0);
+        CHECK(elsewhere > 0);
         if (concurrent) continue;
         // It has more than its share only while it is what improves on the best, or after a round in which nobody did.
         std::uint64_t used = 0;

@@ -97,9 +97,9 @@ class portfolio_threads {
 ///   `surrogate_evaluations(candidates, best)`, or for c candidates of n operators n c^2 / 35.
 /// - Where the problem has a `coarsening()` some begin at the start, so that not all depends on what was found first: searches that are `apart`.
 ///   greedy visits groups of operators alone, in each of its turns anew, with as many evaluations as that takes, and twice the candidates from turn
-///   to turn. `mcmc_anew` and tempering go on from what they found themselves, and begin again after a turn that did not better that. Where members
-///   run in turn these have at most their `share` of all evaluations while others improve: one whose own last turn improved on the best has its whole
-///   slice, and all have after a round in which nobody did.
+///   to turn. `mcmc_anew` and tempering go on from what they found themselves, and begin again after a turn that did not better that, half of the
+///   time from a random strategy. Where members run in turn these have at most their `share` of all evaluations while others improve: one whose own
+///   last turn improved on the best has its whole slice, and all have after a round in which nobody did.
 /// - Members whose problems are plain or incremental keep their evaluators from round to round.
 /// - Observers are told on the calling thread: `member_turn` before what a member tells, `improved`, `bound_raised`, and `progress` after each
 ///   turn; where members run in turn also their `proposed` and `accepted`. The evaluations of members are added up.

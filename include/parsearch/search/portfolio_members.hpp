@@ -16,6 +16,7 @@
 
 #include <parsearch/concepts/search_problem.hpp>
 #include <parsearch/concepts/searcher.hpp>
+#include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
 #include <parsearch/search/dominator_dp.hpp>
@@ -135,11 +136,14 @@ template <class P, class S, class... Ms> class portfolio_members {
             }
             if (anew || turn.most < mine.slice) o.evaluations = turn.most + 1;
             constexpr bool apart = apart_on<M, P>;
-            S const& from = !apart ? best : mine.own ? mine.own->first : start_;
+            std::optional<S> drawn;
+            if constexpr (apart && !anew)
+                if (!mine.own && mine.turns > 0 && bernoulli(mine.engine, 0.5)) drawn = any_strategy(mine.engine);
+            S const& from = !apart ? best : mine.own ? mine.own->first : drawn ? *drawn : start_;
             if (turn.time) o.time = turn.time;
             if constexpr (requires { o.threads = 1; }) o.threads = threads;
             if constexpr (requires { o.problem_starts = true; })
-                o.problem_starts = o.problem_starts && (turn.wider || mine.turns == 0 || (apart && !mine.own));
+                o.problem_starts = o.problem_starts && !drawn && (turn.wider || mine.turns == 0 || (apart && !mine.own));
             if constexpr (requires { o.progress_interval = 1; }) o.progress_interval = 0;
             if constexpr (requires { o.nodes.emplace(1); }) o.nodes = nodes_per_evaluation * mine.slice;
             if constexpr (widens<M, P, S>) o.candidates = candidates_in(m, mine.turns);
@@ -157,6 +161,15 @@ template <class P, class S, class... Ms> class portfolio_members {
         using search = search_of<std::tuple_element_t<N, std::tuple<Ms...>>>;
         if constexpr (runs_on<search, P, S>)
             if (!traits_of<search>.small_spaces || small_) f(std::get<N>(members_), N);
+    }
+    /// Each operator's configuration is uniform.
+    [[nodiscard]] S any_strategy(split_mix& engine) const {
+        auto const& space = problem_.space();
+        S out = start_;
+        for (std::size_t op = 0; op < space.size(); ++op)
+            if (auto const count = choice_count(space, op); count > 1)
+                set_configuration(out, op, static_cast<problem_configuration_t<P>>(choice(space, op, uniform_index(engine, count))));
+        return out;
     }
     /// Whether there are at most 2^64 strategies: the tables of bounds alone take long where there are many.
     [[nodiscard]] static bool is_small(P const& problem) {
