@@ -32,6 +32,10 @@ class plans final : public arena {
             if (!e.improves && e.cost) textbook_.push_back({ps::pipeline::short_name(e.plan, problem_.topology().size()), e.plan, e.cost->count()});
         };
         (void)ps::pipeline::partition(problem_, {}, rng, {.evaluations = families}, keep);
+        for (auto& start : problem_.named_starts()) {
+            pipeline_plan plan{.how = ps::pipeline::unpipelined(problem_.graph()), .strategy = std::move(start.strategy)};
+            if (auto const cost = cost_of(judge(plan)); cost != infinite) textbook_.push_back({start.name, std::move(plan), cost});
+        }
         if (textbook_.empty()) throw ps::invalid_input("no textbook plan of the instance could be simulated");
         sort_by_cost(textbook_);
         auto const& space = problem_.space();

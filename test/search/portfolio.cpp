@@ -222,22 +222,23 @@ TEST_CASE("a member that begins apart goes on from what it found itself, with it
     auto const table = toys::table_problem<double>(toys::make_space(30, 12, 3), 5, true);
     toys::grouped const problem(table);
     toys::strategy const start(30, 0);
-    for (bool const concurrent : {false, true}) {
-        CAPTURE(concurrent);
+    std::size_t again = 0, elsewhere = 0; // begun again at the start, and from a random strategy
+    for (std::uint64_t run = 0; run < 16; ++run) {
+        bool const concurrent = run % 2 == 1;
+        CAPTURE(run);
         std::vector<lone_chain::turn> turns;
         search::portfolio_of const mine(search::member("near", search::mcmc, search::mcmc_options{}),
                                         search::member("apart", lone_chain{{}, &turns}, search::mcmc_options{.problem_starts = false}, 0.2));
         std::vector<std::pair<std::uint64_t, std::size_t>> began; // evaluations, member
         std::vector<double> best;                                 // then
-        std::mt19937_64 rng{7};
-        auto const found = mine(problem, start, rng, {.evaluations = 40'000, .slice = 100, .concurrent = concurrent, .threads = 1},
+        std::mt19937_64 rng{7 + run};
+        auto const found = mine(problem, start, rng, {.evaluations = 20'000, .slice = 100, .concurrent = concurrent, .threads = 1},
                                 search::on<search::member_turn>([&](auto const& e) {
                                     began.emplace_back(e.evaluation, e.member);
                                     best.push_back(e.best);
                                 }));
-        REQUIRE(turns.size() > 5);
+        REQUIRE(turns.size() > 2);
         std::optional<double> own;
-        std::size_t again = 0, elsewhere = 0; // begun again at the start, and from a random strategy
         for (std::size_t n = 0; n < turns.size(); ++n) {
             if (own) CHECK(turns[n].from == turns[n - 1].best);
             else if (n == 0) CHECK(turns[n].from == start);
@@ -246,8 +247,6 @@ TEST_CASE("a member that begins apart goes on from what it found itself, with it
             if (own && turns[n].cost >= *own) own.reset();
             else own = turns[n].cost;
         }
-        CHECK(again > 0);
-        CHECK(elsewhere > 0);
         if (concurrent) continue;
         // It has more than its share only while it is what improves on the best, or after a round in which nobody did.
         std::uint64_t used = 0;
@@ -268,6 +267,8 @@ TEST_CASE("a member that begins apart goes on from what it found itself, with it
         }
         CHECK(within > 0);
     }
+    CHECK(again > 0);
+    CHECK(elsewhere > 0);
 }
 
 namespace {
