@@ -69,15 +69,13 @@ class plans final : public arena {
         if (search == partition_line.name) return of_plans(ps::pipeline::partition);
         if (search == alpa_line.name) return of_plans(alpa);
         if (search == galvatron_line.name) return of_plans(galvatron);
-        plan_decisions decisions;
-        try {
-            decisions = plans_.decisions(*from);
-        } catch (ps::invalid_input const&) { // a plan that these searches do not know
-            from = &textbook;
-            decisions = plans_.decisions(textbook);
+        auto decisions = decisions_of(*from);
+        for (std::size_t n = 0; !decisions; ++n) { // `partition` finds some that there are
+            from = &std::get<pipeline_plan>(textbook_.at(n).of);
+            decisions = decisions_of(*from);
         }
         auto const cost = cost_of(judge(*from));
-        auto made = run_entry(ps::io::searches, search, plans_, decisions, cost, given);
+        auto made = run_entry(ps::io::searches, search, plans_, *decisions, cost, given);
         made.row.search = search;
         made.row.bound.reset(); // of these plans alone: the instance asks for any
         return {std::move(made.row), made.found.cost.count() < cost ? solution(plans_.plan(made.found.best)) : solution(*from)};
@@ -109,15 +107,17 @@ class plans final : public arena {
         row.reason = second->row.reason;
         return {std::move(row), std::move(second->best)};
     }
+    /// Nothing of a plan that searches over decisions do not know.
+    [[nodiscard]] std::optional<plan_decisions> decisions_of(pipeline_plan const& plan) const {
+        try {
+            return plans_.decisions(plan);
+        } catch (ps::invalid_input const&) {
+            return {};
+        }
+    }
     /// `portfolio` over the decisions of plans, or of strategies where `from` is one that those do not know; nothing where it is neither.
     [[nodiscard]] std::optional<solved> from_here(pipeline_plan const& from, std::int64_t cost, limits const& given) const {
-        bool known = true;
-        try {
-            (void)plans_.decisions(from);
-        } catch (ps::invalid_input const&) {
-            known = false;
-        }
-        if (known) {
+        if (decisions_of(from)) {
             solution const start = from;
             return run("portfolio", given, &start);
         }
