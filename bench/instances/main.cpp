@@ -184,8 +184,9 @@ int compare(request const& asked) {
                 rows.push_back(std::move(found.row));
                 rows.back().instance = c.name;
                 print_row(rows.back(), row.best);
+                if (!asked.keep) continue;
                 auto const budget = asked.seconds ? fmt::format("{} s", *asked.seconds) : fmt::format("{} evaluations", *asked.evaluations);
-                if (asked.keep && keep_better(asked, known, *a, c.name, found.best, fmt::format("{}, seed {}, {}", s.name, seed, budget)))
+                if (keep_better(asked, known, *a, c.name, found.best, fmt::format("{}, seed {}, {}", s.name, seed, budget)))
                     fmt::print("kept {}\n", solution_file(asked.known, c.name));
             }
         }

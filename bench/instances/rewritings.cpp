@@ -259,10 +259,7 @@ class rewritings final : public arena {
         auto const& first = std::get<rewritten_plan>(start);
         state best{first.choices, first.plan.strategy, ps::picoseconds{cost_of(judge(start))}};
         run_row row{.search = joint_line.name, .instance = {}, .seed = given.seed, .reason = {}, .curve = {{0, 1, best.cost.count()}}};
-        auto const take = [&](state s) {
-            best = std::move(s);
-            row.curve.push_back({b.seconds(), b.evaluations, best.cost.count()});
-        };
+        auto const tell = [&](state const& s) { row.curve.push_back({b.seconds(), b.evaluations, s.cost.count()}); };
         std::uint64_t turns = 0;
         auto const search_from = [&](state const& from, double share) {
             if (b.spent() >= share) return;
@@ -280,13 +277,13 @@ class rewritings final : public arena {
         };
         descent places(problem_, rewriter_);
         search_from(best, first_share);
-        places.run(best, b, descent_share, take);
+        places.run(best, b, descent_share, tell);
         std::mt19937_64 rng{given.seed};
         for (auto share = descent_share + drawn_share; share < last_share && !of_.rewritings.empty(); share += drawn_share) {
             auto other = places.elsewhere(best, rng, b, share);
             if (!other.strategy.empty()) search_from(other, share);
         }
-        places.run(best, b, (1 + last_share) / 2, take);
+        places.run(best, b, (1 + last_share) / 2, tell);
         search_from(best, 1);
         row.seconds = b.seconds();
         row.evaluations = b.evaluations;

@@ -222,23 +222,28 @@ PARSEARCH_INLINE search::additive::cost_tables<picoseconds> lagrangian::mean(spa
     std::vector<std::int64_t> mix;
     for (auto const share : w.mix) mix.push_back(static_cast<std::int64_t>(share * static_cast<double>(whole_weight)));
     auto const of_chains = mix.back();
+    auto const weights_of = [&](std::int64_t const* in_chains) {
+        auto out = mix;
+        for (std::size_t k = 0; k < kinds; ++k) out[k] += weighted(in_chains[k], of_chains);
+        return out;
+    };
     // Of one resource the work of all its kind is the mean.
-    auto const mean_work = [&](std::int64_t const* work, std::int64_t const* in_chains) {
+    auto const mean_work = [&](std::int64_t const* work, std::vector<std::int64_t> const& weights) {
         std::int64_t sum = 0;
         for (std::size_t k = 0; k < kinds; ++k)
-            if (work[k] > 0) sum += weighted(work[k] / count_[k], mix[k] + (in_chains ? weighted(in_chains[k], of_chains) : 0));
+            if (work[k] > 0) sum += weighted(work[k] / count_[k], weights[k]);
         return sum;
     };
     search::additive::cost_tables<picoseconds> out;
     for (std::uint32_t op = 0; op < g.size(); ++op) {
-        std::vector<picoseconds> costs;
-        for (auto const c : *r.choices[op]) {
-            std::int64_t sum = 0;
-            if (!is_source(op)) sum += mean_work(&apart_[op][c * kinds], nullptr);
-            for (auto pass = op * passes_each; pass < (op + 1) * passes_each && is_pass(pass); ++pass)
-                sum += mean_work(&passes_[pass].work[c * kinds], &w.passes[pass * kinds]) +
-                       weighted(passes_[pass].least[c], weighted(w.least[pass], of_chains));
-            costs.emplace_back(sum);
+        auto const& some = *r.choices[op];
+        std::vector<picoseconds> costs(some.size());
+        for (std::size_t n = 0; n < some.size() && !is_source(op); ++n) costs[n] += picoseconds{mean_work(&apart_[op][some[n] * kinds], mix)};
+        for (auto pass = op * passes_each; pass < (op + 1) * passes_each && is_pass(pass); ++pass) {
+            auto const weights = weights_of(&w.passes[pass * kinds]);
+            auto const of_least = weighted(w.least[pass], of_chains);
+            for (std::size_t n = 0; n < some.size(); ++n)
+                costs[n] += picoseconds{mean_work(&passes_[pass].work[some[n] * kinds], weights) + weighted(passes_[pass].least[some[n]], of_least)};
         }
         out.operators.emplace_back(std::move(costs));
     }
@@ -249,13 +254,14 @@ PARSEARCH_INLINE search::additive::cost_tables<picoseconds> lagrangian::mean(spa
         auto const& t = terms(step);
         auto const& e = g.edges[step.edge];
         auto const in_heads = weighted(w.head[n], of_chains), in_tails = weighted(w.tail[n], of_chains);
+        auto const weights = weights_of(&w.steps[n * kinds]);
         auto& costs = of_edges[step.edge];
         costs.resize(r.choices[e.producer]->size() * r.choices[e.consumer]->size());
         auto to = costs.begin();
         for (auto const from : *r.choices[e.producer])
             for (auto const c : *r.choices[e.consumer]) {
                 auto const at = from * choices(e.consumer) + c;
-                auto sum = moves_[step.edge] ? mean_work(&t.work[at * kinds], &w.steps[n * kinds]) : 0;
+                auto sum = moves_[step.edge] ? mean_work(&t.work[at * kinds], weights) : 0;
                 if (in_heads > 0) sum += weighted(t.head[at], in_heads);
                 if (in_tails > 0) sum += weighted(t.tail[at], in_tails);
                 *to++ += picoseconds{sum};

@@ -318,7 +318,10 @@ template <class... Ms> class portfolio_of {
             if (mine.full == 0) mine.full = slice_;
             mine.slice = mine.full;
             if constexpr (apart_on<M, P> && !begins_anew<M, P>)
-                if (has_share(n)) mine.slice = std::max(options_.slice, share_of(m) - std::min(share_of(m), mine.used));
+                if (has_share(n)) {
+                    auto const share = share_of(m);
+                    mine.slice = std::max(options_.slice, share - std::min(share, mine.used));
+                }
         }
         /// Skips turns of such a member: the next one has as many candidates as it may.
         template <class M> void widen(M const& m, std::size_t n) {

@@ -16,12 +16,12 @@
 
 #include <parsearch/concepts/search_problem.hpp>
 #include <parsearch/concepts/searcher.hpp>
-#include <parsearch/concepts/strategy.hpp>
 #include <parsearch/core/random.hpp>
 #include <parsearch/search/bounds/problem_bounds.hpp>
 #include <parsearch/search/dominator_dp.hpp>
 #include <parsearch/search/greedy.hpp>
 #include <parsearch/search/kernel/choices.hpp>
+#include <parsearch/search/kernel/starts.hpp>
 #include <parsearch/search/threads/evaluator_pool.hpp>
 
 namespace parsearch::search {
@@ -138,7 +138,7 @@ template <class P, class S, class... Ms> class portfolio_members {
             constexpr bool apart = apart_on<M, P>;
             std::optional<S> drawn;
             if constexpr (apart && !anew)
-                if (!mine.own && mine.turns > 0 && bernoulli(mine.engine, 0.5)) drawn = any_strategy(mine.engine);
+                if (!mine.own && mine.turns > 0 && bernoulli(mine.engine, 0.5)) drawn = random_strategy(problem_.space(), start_, mine.engine);
             S const& from = !apart ? best : mine.own ? mine.own->first : drawn ? *drawn : start_;
             if (turn.time) o.time = turn.time;
             if constexpr (requires { o.threads = 1; }) o.threads = threads;
@@ -161,15 +161,6 @@ template <class P, class S, class... Ms> class portfolio_members {
         using search = search_of<std::tuple_element_t<N, std::tuple<Ms...>>>;
         if constexpr (runs_on<search, P, S>)
             if (!traits_of<search>.small_spaces || small_) f(std::get<N>(members_), N);
-    }
-    /// Each operator's configuration is uniform.
-    [[nodiscard]] S any_strategy(split_mix& engine) const {
-        auto const& space = problem_.space();
-        S out = start_;
-        for (std::size_t op = 0; op < space.size(); ++op)
-            if (auto const count = choice_count(space, op); count > 1)
-                set_configuration(out, op, static_cast<problem_configuration_t<P>>(choice(space, op, uniform_index(engine, count))));
-        return out;
     }
     /// Whether there are at most 2^64 strategies: the tables of bounds alone take long where there are many.
     [[nodiscard]] static bool is_small(P const& problem) {
